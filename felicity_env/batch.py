@@ -1,0 +1,370 @@
+"""Many games side by side, written into buffers that are used again and again: the face for self-play.
+
+    batch = Batch(1024, num_players=4, seed=0)
+    batch.step(policy(batch.observations, batch.action_masks))    # one decision in every game, whoever is to act
+
+A finished game restarts within the step that ended it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from felicity_env.game import (
+    MAX_SEATS,
+    NUM_ACTIONS,
+    SETUPS,
+    STATE,
+    Setup,
+    deal,
+    is_legal,
+    is_terminal,
+    legal_actions,
+    nth_legal_action,
+    num_legal_actions,
+    score,
+    step,
+)
+from felicity_env.information import redact_rows
+from felicity_env.kernel import kernel, parallel_kernel
+from felicity_env.observation import OBS_SIZE, PRIVILEGED_SIZE, observe, observe_all
+from felicity_env.random_stream import below, check_seed, decision_seed, next_game_seed
+from felicity_env.rewards import reward_code, step_rewards
+from felicity_env.transcript import check_action, dealt_states, draw_deal
+from felicity_env.view import View
+
+
+class Buffers(NamedTuple):
+    """Everything a batch owns, as the kernels take it. B games; the first ten are public on `Batch`."""
+
+    observations: np.ndarray  # float32 [B, OBS_SIZE]: of the seat to act
+    action_masks: np.ndarray  # int8 [B, NUM_ACTIONS]
+    seats: np.ndarray  # int64 [B]: who acts
+    rewards: np.ndarray  # float64 [B, MAX_SEATS]: of the last step
+    terminated: np.ndarray  # bool [B]: the last step ended the game (and began the next)
+    scores: np.ndarray  # int64 [B, MAX_SEATS]: written where terminated
+    states: np.ndarray  # STATE [B]
+    final_states: np.ndarray  # STATE [B]: written where terminated
+    game_seeds: np.ndarray  # uint64 [B]: seed of the game in progress
+    episodes: np.ndarray  # int64 [B]: how many games were begun here before it
+    decisions: np.ndarray  # int64 [B, MAX_SEATS]: how many each seat has taken in this game
+    blanks: np.ndarray  # STATE [number of setups]: what a game starts from
+    setup_of: np.ndarray  # int64 [B]: which of them each game plays
+
+
+@kernel
+def _restart(b, game, seed):
+    """Deal the next episode of a game."""
+    b.game_seeds[game] = next_game_seed(seed, game, b.episodes[game])
+    b.states[game] = b.blanks[b.setup_of[game]]
+    b.decisions[game] = 0
+    deal(b.states[game], b.game_seeds[game])
+
+
+@kernel
+def _show(b, game, open_mice):
+    """Write what the seat to act sees and may do."""
+    state = b.states[game]
+    b.seats[game] = state.seat
+    observe(state, state.seat, open_mice, b.observations[game])
+    legal_actions(state, state.seat, b.action_masks[game])
+
+
+@kernel
+def _play(b, game, action, seed, code, open_mice):
+    """One decision in one game."""
+    state = b.states[game]
+    b.decisions[game, state.seat] += 1
+    step(state, action)
+    step_rewards(state, code, b.rewards[game])
+    b.terminated[game] = is_terminal(state)
+    if is_terminal(state):
+        b.final_states[game] = state
+        for seat in range(state.num_seats):
+            b.scores[game, seat] = score(state, seat)
+        b.episodes[game] += 1
+        _restart(b, game, seed)
+    _show(b, game, open_mice)
+
+
+@kernel
+def _play_chunk(b, rows, actions, first, last, seed, code, open_mice):
+    for k in range(first, last):
+        _play(b, rows[k], actions[k], seed, code, open_mice)
+
+
+@parallel_kernel
+def _play_parallel(b, rows, actions, threads, seed, code, open_mice):
+    for t in numba.prange(threads):
+        _play_chunk(b, rows, actions, len(rows) * t // threads, len(rows) * (t + 1) // threads, seed, code, open_mice)
+
+
+@kernel
+def random_action(state: Any, word: int) -> int:
+    """A legal action, uniform, from 64 random bits."""
+    return nth_legal_action(state, below(word, num_legal_actions(state)))
+
+
+@kernel
+def _play_random_chunk(b, first, last, num_steps, seed, code, open_mice):
+    for _ in range(num_steps):
+        for game in range(first, last):
+            seat = b.seats[game]
+            word = decision_seed(b.game_seeds[game], seat, b.decisions[game, seat])
+            _play(b, game, random_action(b.states[game], word), seed, code, open_mice)
+
+
+@parallel_kernel
+def _play_random_parallel(b, num_steps, threads, seed, code, open_mice):
+    games = len(b.states)
+    for t in numba.prange(threads):
+        _play_random_chunk(b, games * t // threads, games * (t + 1) // threads, num_steps, seed, code, open_mice)
+
+
+@kernel
+def _restart_all(b, seed):
+    for game in range(len(b.states)):
+        _restart(b, game, seed)
+
+
+@kernel
+def _show_all(b, open_mice):
+    for game in range(len(b.states)):
+        _show(b, game, open_mice)
+
+
+@kernel
+def _first_illegal(b, rows, actions):
+    """The first place in `rows` whose action is illegal, or -1."""
+    for k in range(len(rows)):
+        if not is_legal(b.states[rows[k]], actions[k]):
+            return k
+    return -1
+
+
+@kernel
+def _decision_seeds(b, rows, out):
+    for k in range(len(rows)):
+        game = rows[k]
+        out[k] = decision_seed(b.game_seeds[game], b.seats[game], b.decisions[game, b.seats[game]])
+
+
+@kernel
+def _observe_seats(states, seats, open_mice, out):
+    for game in range(len(states)):
+        observe(states[game], seats[game], open_mice, out[game])
+
+
+@kernel
+def _observe_all_seats(states, seats, out):
+    for game in range(len(states)):
+        observe_all(states[game], seats[game], out[game])
+
+
+class Batch:
+    """`num_games` games of Felicity, stepped together. Arrays are overwritten by every step: copy what you keep.
+
+    num_players: one number for all, or one per game. reward: see `rewards.REWARDS`. setup: a `Setup` to play instead of
+    the standard one of `num_players`. threads: how many cores share a step.
+
+    Public buffers: `observations` float32 [B, OBS_SIZE] and `action_masks` int8 [B, NUM_ACTIONS] of the seat to act;
+    `seats` int64 [B]; `rewards` float64 [B, MAX_SEATS] and `terminated` bool [B] of the last step; `scores` int64
+    [B, MAX_SEATS] and `final_states` STATE [B], written where terminated; `states` STATE [B] (the truth: not for players).
+    """
+
+    def __init__(
+        self,
+        num_games: int,
+        num_players: int | Sequence[int] = 4,
+        *,
+        seed: int = 0,
+        reward: str = "win",
+        open_mice: bool = False,
+        setup: Setup | None = None,
+        threads: int = 1,
+    ) -> None:
+        if num_games < 1:
+            raise ValueError(f"num_games must be at least 1, not {num_games}")
+        if not 1 <= threads <= numba.config.NUMBA_NUM_THREADS:
+            raise ValueError(f"threads must be 1 to {numba.config.NUMBA_NUM_THREADS}, not {threads}")
+        self.num_games, self.threads = num_games, threads
+        self.reward, self.open_mice = reward, bool(open_mice)
+        self._reward_code = reward_code(reward)
+        self._setups, setup_of = _setups_of(num_games, num_players, setup)
+        self._buffers = _allocate(num_games, self._setups, setup_of)
+        for name in Buffers._fields[:8]:
+            setattr(self, name, getattr(self._buffers, name))
+        self._rows = np.arange(num_games)
+        self.reset(seed=seed)
+
+    # --- the buffers, for readers and type checkers ---
+    observations: np.ndarray
+    action_masks: np.ndarray
+    seats: np.ndarray
+    rewards: np.ndarray
+    terminated: np.ndarray
+    scores: np.ndarray
+    states: np.ndarray
+    final_states: np.ndarray
+
+    @property
+    def num_players(self) -> np.ndarray:
+        """int16 [B]: seats at each table."""
+        return self.states["num_seats"]
+
+    @property
+    def game_seeds(self) -> np.ndarray:
+        """uint64 [B]: the seed of each game in progress (not for players: it tells the deal)."""
+        return self._buffers.game_seeds
+
+    @property
+    def episodes(self) -> np.ndarray:
+        """int64 [B]: the number of the episode in progress, from 0."""
+        return self._buffers.episodes
+
+    def reset(self, seed: int | None = None, deals: Sequence[Mapping[str, Any] | None] | None = None) -> None:
+        """Begin a new game everywhere: episode 0 of `seed`, or without one the next episode of every game.
+
+        deals: for each game None or the parts of its deal to be set (as in `raw_env.reset`); later episodes are drawn.
+        Raises `ValueError` and changes nothing if a deal is impossible.
+        """
+        new_seed = self._seed if seed is None else np.uint64(check_seed(seed))
+        episodes = np.zeros(self.num_games, np.int64) if seed is not None else self.episodes + 1
+        dealt = self._dealt(deals, new_seed, episodes)
+        self._seed = new_seed
+        self.episodes[:] = episodes
+        _restart_all(self._buffers, self._seed)
+        for game, states in dealt.items():
+            self.states[game] = states[0]
+        self.rewards[:], self.terminated[:] = 0.0, False
+        _show_all(self._buffers, self.open_mice)
+
+    def _dealt(self, deals: Any, seed: np.uint64, episodes: np.ndarray) -> dict[int, np.ndarray]:
+        """The first states of the games that have a wish in `deals`."""
+        if deals is None:
+            return {}
+        if len(deals) != self.num_games:
+            raise ValueError(f"deals must have one entry a game: {self.num_games}, not {len(deals)}")
+        dealt = {}
+        for game, wishes in enumerate(deals):
+            if wishes is None:
+                continue
+            setup = self._setups[self._buffers.setup_of[game]]
+            drawn_from = next_game_seed(seed, np.uint64(game), np.uint64(episodes[game]))
+            try:
+                dealt[game] = dealt_states(setup, draw_deal(setup, drawn_from, wishes))
+            except ValueError as error:
+                raise ValueError(f"game {game}: {error}") from None
+        return dealt
+
+    def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
+        """Play one decision in every game: `actions`, any integers [B]. A finished game restarts.
+
+        rows: play only in these games (distinct), `actions` in their order; the others keep their buffers as they are.
+        Raises `ValueError` naming game, seat and what is legal if any action is illegal, and then plays none.
+        """
+        games = self._rows if rows is None else self._check_rows(rows)
+        checked = self._check_actions(actions, games)
+        settings = (self._seed, self._reward_code, self.open_mice)
+        if self.threads == 1:
+            _play_chunk(self._buffers, games, checked, 0, len(games), *settings)
+        else:
+            _play_parallel(self._buffers, games, checked, self.threads, *settings)
+
+    def play_random(self, num_steps: int) -> None:
+        """`num_steps` decisions in every game, uniform over the legal ones, as the player `random` would take them."""
+        settings = (self._seed, self._reward_code, self.open_mice)
+        if self.threads == 1:
+            _play_random_chunk(self._buffers, 0, self.num_games, num_steps, *settings)
+        else:
+            _play_random_parallel(self._buffers, num_steps, self.threads, *settings)
+
+    def _check_rows(self, rows: np.ndarray) -> np.ndarray:
+        rows = np.asarray(rows)
+        if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+            raise ValueError(f"rows must be a list of game numbers, not {rows!r}")
+        games = np.ascontiguousarray(rows, np.int64)
+        counts = np.bincount(games, minlength=self.num_games) if len(games) and games.min() >= 0 else None
+        if len(games) and (counts is None or len(counts) > self.num_games or counts.max() > 1):
+            raise ValueError(f"rows must be distinct and from 0 to {self.num_games - 1}, not {rows!r}")
+        return games
+
+    def _check_actions(self, actions: np.ndarray, games: np.ndarray) -> np.ndarray:
+        actions = np.asarray(actions)
+        if actions.shape != games.shape or not np.issubdtype(actions.dtype, np.integer):
+            raise ValueError(f"actions must be {len(games)} integers, not {actions.dtype} {list(actions.shape)}")
+        checked = np.ascontiguousarray(actions, np.int64)
+        fault = _first_illegal(self._buffers, games, checked)
+        if fault >= 0:
+            try:
+                check_action(self.states[games[fault]], int(actions[fault]))
+            except ValueError as error:
+                raise ValueError(f"game {games[fault]}: {error}") from None
+        return checked
+
+    def view(self, rows: np.ndarray | None = None) -> View:
+        """What the seats to act (in the games `rows`) may know: the argument of a player's `act`."""
+        games = self._rows if rows is None else np.asarray(rows, np.int64)
+        states, seeds = np.empty(len(games), STATE), np.empty(len(games), np.uint64)
+        seats = self.seats[games]
+        redact_rows(self.states, games, seats, states)
+        _decision_seeds(self._buffers, games, seeds)
+        return View(states, seats, seeds)
+
+    def observe(self, seats: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """What `seats` (one, or [B]) see now, into `out` float32 [B, OBS_SIZE]."""
+        seats = self._check_seats(seats)
+        out = np.empty((self.num_games, OBS_SIZE), np.float32) if out is None else out
+        _observe_seats(self.states, seats, self.open_mice, out)
+        return out
+
+    def privileged(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Everything, hidden cards too, from the place of the seat to act: float32 [B, PRIVILEGED_SIZE], for critics."""
+        out = np.empty((self.num_games, PRIVILEGED_SIZE), np.float32) if out is None else out
+        _observe_all_seats(self.states, self.seats, out)
+        return out
+
+    def _check_seats(self, seats: Any) -> np.ndarray:
+        seats = np.broadcast_to(np.asarray(seats), (self.num_games,))
+        if not np.issubdtype(seats.dtype, np.integer) or (seats < 0).any() or (seats >= self.num_players).any():
+            raise ValueError("seats must be integers from 0 to one less than the players of their game")
+        return np.ascontiguousarray(seats, np.int64)
+
+
+def setup_for(num_players: int, setup: Setup | None = None) -> Setup:
+    """`setup` if given, else the standard one; raises `ValueError` where there is none."""
+    if setup is not None:
+        return setup
+    if isinstance(num_players, bool) or num_players not in SETUPS:
+        raise ValueError(f"num_players must be one of {list(SETUPS)}, not {num_players!r}")
+    return SETUPS[num_players]
+
+
+def _setups_of(num_games: int, num_players: Any, setup: Setup | None) -> tuple[list[Setup], np.ndarray]:
+    """The different setups in a batch, and which of them each game plays."""
+    if setup is not None or np.ndim(num_players) == 0:
+        return [setup_for(num_players, setup)], np.zeros(num_games, np.int64)
+    if len(num_players) != num_games:
+        raise ValueError(f"num_players must be one number or {num_games}, not {len(num_players)}")
+    kinds = sorted({int(players) for players in num_players})
+    return [setup_for(kind) for kind in kinds], np.array([kinds.index(players) for players in num_players], np.int64)
+
+
+def _allocate(num_games: int, setups: list[Setup], setup_of: np.ndarray) -> Buffers:
+    return Buffers(
+        observations=np.zeros((num_games, OBS_SIZE), np.float32),
+        action_masks=np.zeros((num_games, NUM_ACTIONS), np.int8),
+        seats=np.zeros(num_games, np.int64),
+        rewards=np.zeros((num_games, MAX_SEATS)),
+        terminated=np.zeros(num_games, np.bool_),
+        scores=np.zeros((num_games, MAX_SEATS), np.int64),
+        states=np.zeros(num_games, STATE),
+        final_states=np.zeros(num_games, STATE),
+        game_seeds=np.zeros(num_games, np.uint64),
+        episodes=np.zeros(num_games, np.int64),
+        decisions=np.zeros((num_games, MAX_SEATS), np.int64),
+        blanks=np.concatenate([setup.blank_state() for setup in setups]),
+        setup_of=setup_of,
+    )

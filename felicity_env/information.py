@@ -1,0 +1,194 @@
+"""What a seat may know (R8): states without the hidden cards, worlds that fit them, and the memory of a whole game.
+
+`redact` takes away what no memory of public events can tell. `resample` puts something possible in its place, every
+consistent world with the same probability: the removed cards and the order of the dummy are uniform by R2.4 and R2.5, and
+which of its unseen cards somebody has laid is taken as uniform too (a prior; what a real player would lay is for the
+agents to judge).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from felicity_env.game import (
+    DUMMY,
+    HIDDEN,
+    MAX_ROUNDS,
+    NO_CARD,
+    PASS,
+    PLACE,
+    STATE,
+    State,
+    count_cards,
+    is_terminal,
+    nth_card,
+    num_slots,
+    pass_pays,
+    slot_owner,
+)
+from felicity_env.kernel import kernel
+from felicity_env.observation import sees
+from felicity_env.random_stream import below, mix
+from felicity_env.transcript import Game
+
+
+@kernel
+def redact_state(state: State, seat: int) -> None:
+    """R8.1 in place: hide the others' hands and removed cards, face-down cards and the dummy's future from `seat`."""
+    for other in range(state.num_seats):
+        if other != seat:
+            state.hands[other] = HIDDEN
+            if state.removed[other] != NO_CARD:
+                state.removed[other] = HIDDEN
+    for slot in range(state.row_size):
+        if not sees(state, slot, seat):
+            state.row[slot] = HIDDEN
+    dummy_turned = state.round_number + (1 if state.face_up > 0 else 0)
+    for turn in range(dummy_turned, MAX_ROUNDS):
+        if state.dummy_cards[turn] != NO_CARD:
+            state.dummy_cards[turn] = HIDDEN
+
+
+@kernel
+def resample_state(state: State, word: int) -> None:
+    """Fill a redacted state, in place, with one of the worlds that fit it, uniform; `word` is 64 random bits."""
+    for slot in range(state.row_size):
+        if slot_owner(state, slot) != DUMMY:
+            word = _resample_seat(state, slot_owner(state, slot), slot, word)
+    for seat in range(state.num_seats):
+        if state.hands[seat] == HIDDEN:
+            word = _resample_hand(state, seat, state.deck & ~state.played[seat], word)
+    if state.has_dummy:
+        _resample_dummy(state, word)
+
+
+@kernel
+def _resample_seat(state, seat, slot, word):
+    """The face-down card and the hand of a seat that has laid one."""
+    if state.hands[seat] != HIDDEN:
+        return word
+    unseen = state.deck & ~state.played[seat]
+    if state.row[slot] == HIDDEN:
+        word = mix(word)
+        state.row[slot] = nth_card(unseen, below(word, count_cards(unseen)))
+    return _resample_hand(state, seat, unseen & ~(1 << state.row[slot]), word)
+
+
+@kernel
+def _resample_hand(state, seat, unseen, word):
+    if state.removed[seat] == HIDDEN:
+        word = mix(word)
+        state.removed[seat] = nth_card(unseen, below(word, count_cards(unseen)))
+        unseen &= ~(1 << state.removed[seat])
+    state.hands[seat] = unseen
+    return word
+
+
+@kernel
+def _resample_dummy(state, word):
+    unseen = state.deck & ~state.played[DUMMY]
+    for turn in range(state.round_number, MAX_ROUNDS):
+        if state.dummy_cards[turn] == HIDDEN:
+            word = mix(word)
+            state.dummy_cards[turn] = nth_card(unseen, below(word, count_cards(unseen)))
+        if state.dummy_cards[turn] != NO_CARD:
+            unseen &= ~(1 << state.dummy_cards[turn])
+    state.row[0] = state.dummy_cards[state.round_number]
+
+
+@kernel
+def redact_rows(states: np.ndarray, rows: np.ndarray, seats: np.ndarray, out: np.ndarray) -> None:
+    """out[k] = what seats[k] may know of states[rows[k]]."""
+    for k in range(len(rows)):
+        out[k] = states[rows[k]]
+        redact_state(out[k], seats[k])
+
+
+@kernel
+def _resample_rows(states, words):
+    for k in range(len(states)):
+        resample_state(states[k], words[k])
+
+
+def redact(states: np.ndarray, seats: Any) -> np.ndarray:
+    """Copies of `states` [B] with everything hidden that `seats` (one, or [B]) may not know."""
+    rows = np.arange(len(states))
+    out = np.empty(len(states), STATE)
+    redact_rows(states, rows, np.broadcast_to(np.asarray(seats, np.int64), rows.shape).copy(), out)
+    return out
+
+
+def resample(redacted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """For each redacted state [B] one world that fits it, uniform over all that do."""
+    worlds = redacted.copy()
+    _resample_rows(worlds, rng.integers(2**64, size=len(worlds), dtype=np.uint64))
+    return worlds
+
+
+# --- perfect recall ---------------------------------------------------------------------------------------------------
+
+EVENTS = ("", "seat", "hand", "start", "place", "pass", "bid", "turn", "sold", "scrapped", "pots")  # code = place here
+EVENTS_A_ROUND = 85  # 5 placed, at most 63 bids and 5 passes, 5 turned, 1 sold, 1 filled
+MAX_EVENTS = 3 + MAX_ROUNDS * EVENTS_A_ROUND
+EVENT_SIZE = 4  # kind, seat or slot, first number, second number
+UNSEEN = -1
+
+Event = tuple[Any, ...]
+
+
+def information_state(game: Game, seat: int) -> list[Event]:
+    """All that `seat` has seen of `game`, in order: its dealt hand, then every event, hidden cards as None.
+
+    Events: ("seat", own seat, number of seats), ("hand", cards), ("start", seat), ("pots", mice on all mouse cards),
+    ("place", seat, card or None), ("turn", slot, card), ("bid", seat, mice), ("pass", seat, mice taken),
+    ("sold", seat, price, value), ("scrapped",).
+    """
+    events: list[Event] = [("seat", seat, game.setup.seats)]
+    before = None
+    for action, state in game.states():
+        if before is None:
+            hand = tuple(card for card in game.setup.cards if state.hands[seat] >> card & 1)
+            events += [("hand", hand), ("start", int(state.start_seat)), _pots(state)]
+        else:
+            events += _events_of_step(before, action, state, seat)
+        before = state.copy()
+    return events
+
+
+def _pots(state: State) -> Event:
+    return ("pots", int(state.pots.sum()))
+
+
+def _events_of_step(before: State, action: int, after: State, seat: int) -> list[Event]:
+    actor = int(before.seat)
+    round_over = is_terminal(after) or after.round_number != before.round_number
+    row = before.row if round_over else after.row
+    turned = num_slots(before) if round_over else after.face_up
+    events: list[Event] = []
+    if before.phase == PLACE:
+        events.append(("place", actor, action if actor == seat else None))
+    elif action == PASS:
+        events.append(("pass", actor, int(pass_pays(before))))
+    else:
+        events.append(("bid", actor, action - PASS))
+    events += [("turn", slot, int(row[slot])) for slot in range(before.face_up, turned)]
+    if round_over:
+        sold = ("sold", int(after.last_winner), int(after.last_price), int(after.last_value))
+        events.append(sold if after.last_winner >= 0 else ("scrapped",))
+        if not is_terminal(after):
+            events.append(_pots(after))
+    return events
+
+
+def encode_information_state(events: list[Event]) -> np.ndarray:
+    """The events as int16 [MAX_EVENTS, EVENT_SIZE]: kind (place in `EVENTS`), then its numbers; zero rows at the end.
+
+    A hidden card is `UNSEEN`; the hand is a bit set.
+    """
+    out = np.zeros((MAX_EVENTS, EVENT_SIZE), np.int16)
+    for k, (kind, *numbers) in enumerate(events):
+        if kind == "hand":
+            numbers = [sum(1 << card for card in numbers[0])]
+        values = [UNSEEN if number is None else number for number in numbers]
+        out[k, : 1 + len(values)] = [EVENTS.index(kind), *values]
+    return out

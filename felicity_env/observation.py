@@ -1,0 +1,260 @@
+"""What a seat sees now, as numbers: the layout (`SECTIONS`), the encoder (`observe`) and the exact decoder (`describe`).
+
+One layout serves 2 to 5 seats, with a dummy or without, with open mice or without; unused places are zero. Seats are
+relative: 0 is the seat that looks, 1 its left neighbour. Cards and small choices are one-hot; amounts are scaled by powers
+of two, so that float32 gives them back exactly; the two amounts on which a bid turns (own mice, highest bid) stand as a
+thermometer as well, as the counters of the Hanabi Learning Environment do (Bard et al. 2020, arXiv:1902.00506);
+`experiments/encoding.py` measures what that is worth.
+"""
+
+from collections import namedtuple
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from felicity_env.game import (
+    DUMMY,
+    MAX_POTS,
+    MAX_ROUNDS,
+    MAX_SEATS,
+    MAX_SLOTS,
+    NO_SEAT,
+    NUM_CARDS,
+    OVER,
+    PHASES,
+    State,
+    pass_pays,
+    wrap,
+)
+from felicity_env.kernel import kernel
+
+MICE_SCALE = 16.0
+POINTS_SCALE = 64.0
+STEPS = 32  # a thermometer's k-th place is 1 if the amount is at least k + 1
+SLOT_SIZE = 1 + NUM_CARDS
+MIN_SEATS = 2
+
+
+class Section(NamedTuple):
+    """A run of places in an observation."""
+
+    name: str
+    size: int
+    meaning: str
+
+
+SECTIONS = (
+    Section("num_players", MAX_SEATS - MIN_SEATS + 1, "one-hot: 2, 3, 4, 5"),
+    Section("has_dummy", 1, "1 with a dummy's set on the table"),
+    Section("open_mice", 1, "1 if `opponent_mice` is filled"),
+    Section("phase", len(PHASES), "one-hot: place, auction, over"),
+    Section("round", MAX_ROUNDS, "one-hot: rounds 0..8"),
+    Section("position", MAX_SEATS, "one-hot: this seat's place after the start player"),
+    Section("hand", NUM_CARDS, "1 for each card in hand"),
+    Section("row", MAX_SLOTS * SLOT_SIZE, "per slot: 1 if a card lies there, then the card one-hot if this seat has seen it"),
+    Section("face_up", MAX_SLOTS, "thermometer: slots turned face up"),
+    Section("pots", MAX_POTS, "mice on each mouse card / 16"),
+    Section("pass_pays", 1, "mice that a pass would bring now / 16"),
+    Section("bids", MAX_SEATS, "per seat: bid / 16"),
+    Section("in_auction", MAX_SEATS, "per seat: 1 unless passed in this round"),
+    Section("cat_points", MAX_SEATS, "per seat: sum of cats won / 64"),
+    Section("played", MAX_SEATS * NUM_CARDS, "per seat: 1 for each card laid in earlier rounds"),
+    Section("dummy_played", NUM_CARDS, "1 for each card the dummy turned in earlier rounds"),
+    Section("mice", 1, "own mice / 16"),
+    Section("mice_steps", STEPS, "thermometer: own mice"),
+    Section("bank", 1, "mice in the bank / 16"),
+    Section("high_bid", 1, "highest bid / 16"),
+    Section("high_bid_steps", STEPS, "thermometer: highest bid"),
+    Section("opponent_mice", MAX_SEATS - 1, "per other seat: mice / 16; zero unless `open_mice`"),
+    Section("last_known", 1, "1 once a round has been finished"),
+    Section("last_winner", MAX_SEATS, "one-hot: who bought the last sack; zero if nobody did"),
+    Section("last_price", 1, "what it cost / 16"),
+    Section("last_value", 1, "what it was worth / 64"),
+)
+
+# What a critic may see on top of an observation with open mice.
+PRIVILEGED_SECTIONS = (
+    Section("acting", MAX_SEATS, "one-hot: the seat to act; zero when over"),
+    Section("other_hands", (MAX_SEATS - 1) * NUM_CARDS, "per other seat: 1 for each card in hand"),
+    Section("full_row", MAX_SLOTS * NUM_CARDS, "per slot: the card one-hot, seen or not"),
+    Section("dummy_cards", MAX_ROUNDS * NUM_CARDS, "per round: the dummy's card one-hot"),
+)
+
+
+def offsets(sections: tuple[Section, ...], start: int = 0) -> Any:
+    """Where each section begins: a named tuple of ints (which kernels read as constants)."""
+    ends = np.cumsum([start] + [section.size for section in sections]).tolist()
+    return namedtuple("At", [section.name for section in sections])(*ends[:-1])
+
+
+# Bit sets and thermometers written out: copying floats from a table is several times as fast as making them.
+_FLAGS = (np.arange(1 << NUM_CARDS)[:, None] >> np.arange(NUM_CARDS) & 1).astype(np.float32)
+_STEPS_UP = np.tri(STEPS + 1, STEPS, -1, dtype=np.float32)
+
+AT = offsets(SECTIONS)
+OBS_SIZE = sum(section.size for section in SECTIONS)
+PRIVILEGED_AT = offsets(PRIVILEGED_SECTIONS, OBS_SIZE)
+PRIVILEGED_SIZE = OBS_SIZE + sum(section.size for section in PRIVILEGED_SECTIONS)
+
+
+@kernel
+def observe(state: State, seat: int, open_mice: bool, out: np.ndarray) -> None:
+    """Write what `seat` sees into `out` [OBS_SIZE] float32. Reads nothing that `redact` hides."""
+    out[:] = 0.0
+    _write_table(state, seat, out)
+    _write_cards(state, seat, out)
+    _write_seats(state, seat, open_mice, out)
+    _write_steps(state.mice[seat], STEPS, AT.mice_steps, out)
+    _write_steps(state.high_bid, STEPS, AT.high_bid_steps, out)
+    _write_last_round(state, seat, out)
+
+
+@kernel
+def _write_table(state, seat, out):
+    out[AT.num_players + state.num_seats - MIN_SEATS] = 1.0
+    out[AT.has_dummy] = state.has_dummy
+    out[AT.phase + state.phase] = 1.0
+    out[AT.round + state.round_number] = 1.0
+    out[AT.position + wrap(state, seat - state.start_seat)] = 1.0
+    _write_steps(state.face_up, MAX_SLOTS, AT.face_up, out)
+    for k in range(MAX_POTS):
+        out[AT.pots + k] = state.pots[k] / MICE_SCALE
+    out[AT.pass_pays] = pass_pays(state) / MICE_SCALE
+    out[AT.mice] = state.mice[seat] / MICE_SCALE
+    out[AT.bank] = state.bank / MICE_SCALE
+    out[AT.high_bid] = state.high_bid / MICE_SCALE
+
+
+@kernel
+def sees(state: State, slot: int, seat: int) -> bool:
+    """R8.1: whether `seat` knows the card in `slot`: it lies face up, or is its own."""
+    return (slot < state.face_up) | (slot == own_slot(state, seat))
+
+
+@kernel
+def own_slot(state: State, seat: int) -> int:
+    """R3.2: the slot that `seat` places in, in this round."""
+    return wrap(state, seat - state.start_seat) + state.has_dummy
+
+
+@kernel
+def _write_cards(state, seat, out):
+    _write_set(state.hands[seat], AT.hand, out)
+    own = own_slot(state, seat)
+    for slot in range(MAX_SLOTS):
+        at = AT.row + slot * SLOT_SIZE
+        laid = slot < state.row_size
+        out[at] = laid
+        out[at + 1 + max(state.row[slot], 0)] = laid & ((slot < state.face_up) | (slot == own))
+    if state.has_dummy:
+        _write_set(state.played[DUMMY], AT.dummy_played, out)
+
+
+@kernel
+def _write_set(cards, at, out):
+    """A bit set of cards as ten places."""
+    for card in range(NUM_CARDS):
+        out[at + card] = _FLAGS[cards, card]
+
+
+@kernel
+def _write_seats(state, seat, open_mice, out):
+    out[AT.open_mice] = 1.0 if open_mice else 0.0
+    other = seat
+    for relative in range(state.num_seats):
+        out[AT.bids + relative] = state.bids[other] / MICE_SCALE
+        out[AT.in_auction + relative] = state.in_auction[other]
+        out[AT.cat_points + relative] = state.cat_points[other] / POINTS_SCALE
+        _write_set(state.played[other], AT.played + relative * NUM_CARDS, out)
+        if open_mice and relative > 0:
+            out[AT.opponent_mice + relative - 1] = state.mice[other] / MICE_SCALE
+        other = wrap(state, other + 1)
+
+
+@kernel
+def _write_steps(amount, size, at, out):
+    """A thermometer: `amount` ones (at most `size`), then zeros."""
+    for k in range(size):
+        out[at + k] = _STEPS_UP[min(amount, STEPS), k]
+
+
+@kernel
+def _write_last_round(state, seat, out):
+    out[AT.last_known] = (state.round_number > 0) | (state.phase == OVER)
+    winner = wrap(state, max(state.last_winner, 0) - seat)
+    out[AT.last_winner + winner] = state.last_winner != NO_SEAT
+    out[AT.last_price] = state.last_price / MICE_SCALE
+    out[AT.last_value] = state.last_value / POINTS_SCALE
+
+
+@kernel
+def observe_all(state: State, seat: int, out: np.ndarray) -> None:
+    """Write everything, hidden cards included, from the place of `seat` into `out` [PRIVILEGED_SIZE]: for critics only."""
+    out[:] = 0.0
+    observe(state, seat, True, out[:OBS_SIZE])
+    if state.seat != NO_SEAT:
+        out[PRIVILEGED_AT.acting + wrap(state, state.seat - seat)] = 1.0
+    for relative in range(1, state.num_seats):
+        hand = state.hands[wrap(state, seat + relative)]
+        _write_set(hand, PRIVILEGED_AT.other_hands + (relative - 1) * NUM_CARDS, out)
+    for slot in range(state.row_size):
+        out[PRIVILEGED_AT.full_row + slot * NUM_CARDS + state.row[slot]] = 1.0
+    for turn in range(MAX_ROUNDS):
+        if state.dummy_cards[turn] >= 0:
+            out[PRIVILEGED_AT.dummy_cards + turn * NUM_CARDS + state.dummy_cards[turn]] = 1.0
+
+
+# --- back to plain values ---------------------------------------------------------------------------------------------
+
+
+def describe(observation: np.ndarray) -> dict[str, Any]:
+    """Decode one observation [OBS_SIZE] into plain Python values; the inverse of `observe`.
+
+    Seats are relative (0 = the seat that looks), cards are 0..9 in the order of R1.1. Raises `ValueError` on another
+    shape. The keys are listed in README.md.
+    """
+    observation = np.asarray(observation)
+    if observation.shape != (OBS_SIZE,):
+        raise ValueError(f"an observation has shape ({OBS_SIZE},), not {observation.shape}")
+    part = {s.name: observation[at : at + s.size] for s, at in zip(SECTIONS, AT, strict=True)}
+    players = int(part["num_players"].argmax()) + MIN_SEATS
+    in_hands = _amounts(part["opponent_mice"], MICE_SCALE)[: players - 1]
+    return {
+        "num_players": players,
+        "round": int(part["round"].argmax()),
+        "phase": PHASES[int(part["phase"].argmax())],
+        "position": int(part["position"].argmax()),
+        "hand": _cards(part["hand"]),
+        "row": _row(part["row"].reshape(MAX_SLOTS, SLOT_SIZE)),
+        "face_up": int(part["face_up"].sum()),
+        "pots": _amounts(part["pots"], MICE_SCALE)[: players - 1],
+        "pass_pays": _amounts(part["pass_pays"], MICE_SCALE)[0],
+        "bids": _amounts(part["bids"], MICE_SCALE)[:players],
+        "in_auction": [bool(flag) for flag in part["in_auction"][:players]],
+        "cat_points": _amounts(part["cat_points"], POINTS_SCALE)[:players],
+        "played": [_cards(cards) for cards in part["played"].reshape(MAX_SEATS, NUM_CARDS)[:players]],
+        "dummy_played": _cards(part["dummy_played"]),
+        "mice": _amounts(part["mice"], MICE_SCALE)[0],
+        "bank": _amounts(part["bank"], MICE_SCALE)[0],
+        "high_bid": _amounts(part["high_bid"], MICE_SCALE)[0],
+        "opponent_mice": in_hands if part["open_mice"][0] else None,
+        "last_round": _last_round(part) if part["last_known"][0] else None,
+    }
+
+
+def _amounts(values: np.ndarray, scale: float) -> list[int]:
+    return [round(float(value) * scale) for value in values]
+
+
+def _cards(flags: np.ndarray) -> list[int]:
+    return np.flatnonzero(flags).tolist()
+
+
+def _row(slots: np.ndarray) -> list[int | None]:
+    laid = slots[slots[:, 0] == 1]
+    return [int(cards.argmax()) if cards.any() else None for cards in laid[:, 1:]]
+
+
+def _last_round(part: dict[str, np.ndarray]) -> tuple[int | None, int, int]:
+    winner = int(part["last_winner"].argmax()) if part["last_winner"].any() else None
+    return winner, _amounts(part["last_price"], MICE_SCALE)[0], _amounts(part["last_value"], POINTS_SCALE)[0]

@@ -1,0 +1,65 @@
+"""What a step pays each seat. The rules know no rewards; learning does."""
+
+import numpy as np
+
+from felicity_env.game import OVER, PLACE, State, is_terminal, rank, score
+from felicity_env.kernel import kernel
+
+REWARDS = {
+    "win": "at the end 1/k to each of k winners, else 0",
+    "margin": "at the end the own score less the mean of the others'",
+    "score": "at the end the own score",
+    "round": "at the end of every round the change of own mice + cat points",
+}
+_WIN, _MARGIN, _SCORE, _ROUND = range(len(REWARDS))
+
+
+def reward_code(reward: str) -> int:
+    """The number by which kernels know a reward; raises `ValueError` listing the names."""
+    if reward not in REWARDS:
+        raise ValueError(f"reward must be one of {list(REWARDS)}, not {reward!r}")
+    return list(REWARDS).index(reward)
+
+
+@kernel
+def step_rewards(state: State, code: int, out: np.ndarray) -> None:
+    """Write what the step that led to `state` pays each seat into `out` [MAX_SEATS] float64."""
+    out[:] = 0.0
+    if code == _ROUND:
+        _round_rewards(state, out)
+    elif is_terminal(state):
+        if code == _WIN:
+            _win_rewards(state, out)
+        elif code == _SCORE:
+            for seat in range(state.num_seats):
+                out[seat] = score(state, seat)
+        else:
+            _margin_rewards(state, out)
+
+
+@kernel
+def _round_rewards(state, out):
+    between_rounds = state.phase == PLACE and state.row_size == state.has_dummy
+    if state.phase == OVER or between_rounds:
+        for seat in range(state.num_seats):
+            out[seat] = state.gain[seat]
+
+
+@kernel
+def _win_rewards(state, out):
+    winners = 0
+    for seat in range(state.num_seats):
+        winners += rank(state, seat) == 1
+    for seat in range(state.num_seats):
+        if rank(state, seat) == 1:
+            out[seat] = 1.0 / winners
+
+
+@kernel
+def _margin_rewards(state, out):
+    total = 0.0
+    for seat in range(state.num_seats):
+        total += score(state, seat)
+    for seat in range(state.num_seats):
+        own = score(state, seat)
+        out[seat] = own - (total - own) / (state.num_seats - 1)
