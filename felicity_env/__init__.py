@@ -1,8 +1,7 @@
 """Felicity: The Cat in the Sack as a reinforcement-learning environment. See README.md and RULES.md.
 
-    from felicity_env import felicity_v0          # PettingZoo AEC
-    from felicity_env import Batch                # many games side by side
-    gymnasium.make("felicity_env:felicity/Seat-v0")  # one seat learns
+PettingZoo AEC: `from felicity_env import felicity_v0`. Many games side by side: `Batch`. One seat learns:
+`gymnasium.make("felicity_env:felicity/Seat-v0")`.
 """
 
 import gymnasium
@@ -16,6 +15,13 @@ from felicity_env.random_stream import game_seed
 from felicity_env.rewards import REWARDS
 from felicity_env.transcript import Deal, Game
 from felicity_env.view import View
+
+gymnasium.register(
+    "felicity/Seat-v0",
+    entry_point="felicity_env.single:SeatEnv",
+    vector_entry_point="felicity_env.single:SeatVectorEnv",
+)
+pettingzoo.register("aec", "felicity/felicity-v0", entry_point="felicity_env.aec:env")
 
 __version__ = "0.1.0"
 __all__ = [

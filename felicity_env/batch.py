@@ -22,18 +22,16 @@ from felicity_env.game import (
     is_legal,
     is_terminal,
     legal_actions,
-    nth_legal_action,
-    num_legal_actions,
     score,
     step,
 )
 from felicity_env.information import redact_rows
-from felicity_env.kernel import kernel, parallel_kernel
+from felicity_env.kernel import MAX_THREADS, kernel, parallel_kernel
 from felicity_env.observation import OBS_SIZE, PRIVILEGED_SIZE, observe, observe_all
-from felicity_env.random_stream import below, check_seed, decision_seed, next_game_seed
+from felicity_env.random_stream import check_seed, decision_seed, next_game_seed
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.transcript import check_action, dealt_states, draw_deal
-from felicity_env.view import View
+from felicity_env.view import View, random_action
 
 
 class Buffers(NamedTuple):
@@ -102,12 +100,6 @@ def _play_parallel(b, rows, actions, threads, seed, code, open_mice):
 
 
 @kernel
-def random_action(state: Any, word: int) -> int:
-    """A legal action, uniform, from 64 random bits."""
-    return nth_legal_action(state, below(word, num_legal_actions(state)))
-
-
-@kernel
 def _play_random_chunk(b, first, last, num_steps, seed, code, open_mice):
     for _ in range(num_steps):
         for game in range(first, last):
@@ -124,9 +116,10 @@ def _play_random_parallel(b, num_steps, threads, seed, code, open_mice):
 
 
 @kernel
-def _restart_all(b, seed):
-    for game in range(len(b.states)):
+def _restart_rows(b, rows, seed, open_mice):
+    for game in rows:
         _restart(b, game, seed)
+        _show(b, game, open_mice)
 
 
 @kernel
@@ -171,7 +164,8 @@ class Batch:
 
     Public buffers: `observations` float32 [B, OBS_SIZE] and `action_masks` int8 [B, NUM_ACTIONS] of the seat to act;
     `seats` int64 [B]; `rewards` float64 [B, MAX_SEATS] and `terminated` bool [B] of the last step; `scores` int64
-    [B, MAX_SEATS] and `final_states` STATE [B], written where terminated; `states` STATE [B] (the truth: not for players).
+    [B, MAX_SEATS] and `final_states` STATE [B], written where terminated; `states` STATE [B] (the truth: not for
+    players).
     """
 
     def __init__(
@@ -187,8 +181,8 @@ class Batch:
     ) -> None:
         if num_games < 1:
             raise ValueError(f"num_games must be at least 1, not {num_games}")
-        if not 1 <= threads <= numba.config.NUMBA_NUM_THREADS:
-            raise ValueError(f"threads must be 1 to {numba.config.NUMBA_NUM_THREADS}, not {threads}")
+        if not 1 <= threads <= MAX_THREADS:
+            raise ValueError(f"threads must be 1 to {MAX_THREADS}, not {threads}")
         self.num_games, self.threads = num_games, threads
         self.reward, self.open_mice = reward, bool(open_mice)
         self._reward_code = reward_code(reward)
@@ -215,6 +209,11 @@ class Batch:
         return self.states["num_seats"]
 
     @property
+    def seed(self) -> int:
+        """The seed of the last `reset` that had one."""
+        return int(self._seed)
+
+    @property
     def game_seeds(self) -> np.ndarray:
         """uint64 [B]: the seed of each game in progress (not for players: it tells the deal)."""
         return self._buffers.game_seeds
@@ -235,7 +234,7 @@ class Batch:
         dealt = self._dealt(deals, new_seed, episodes)
         self._seed = new_seed
         self.episodes[:] = episodes
-        _restart_all(self._buffers, self._seed)
+        _restart_rows(self._buffers, self._rows, self._seed, self.open_mice)
         for game, states in dealt.items():
             self.states[game] = states[0]
         self.rewards[:], self.terminated[:] = 0.0, False
@@ -281,6 +280,12 @@ class Batch:
         else:
             _play_random_parallel(self._buffers, num_steps, self.threads, *settings)
 
+    def restart(self, rows: np.ndarray) -> None:
+        """Give up the games in `rows`: each goes to its next episode."""
+        games = self._check_rows(rows)
+        self.episodes[games] += 1
+        _restart_rows(self._buffers, games, self._seed, self.open_mice)
+
     def _check_rows(self, rows: np.ndarray) -> np.ndarray:
         rows = np.asarray(rows)
         if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
@@ -321,7 +326,7 @@ class Batch:
         return out
 
     def privileged(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Everything, hidden cards too, from the place of the seat to act: float32 [B, PRIVILEGED_SIZE], for critics."""
+        """Everything, hidden cards too, from the place of the seat to act: float32 [B, PRIVILEGED_SIZE]."""
         out = np.empty((self.num_games, PRIVILEGED_SIZE), np.float32) if out is None else out
         _observe_all_seats(self.states, self.seats, out)
         return out

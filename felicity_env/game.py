@@ -1,8 +1,8 @@
 """The rules of Felicity: The Cat in the Sack. THE FILE TO READ; it is ordered as RULES.md is and cites its numbers.
 
 A game is one record of type `STATE`. `deal` starts it, `legal_actions` says what the acting seat may do, `step` does it
-(and trusts its input: the faces check), `scores` and `winners` end it. All chance is in the deal; a clone is a copy of the
-record. The same functions run compiled (see `kernel.py`) and as plain Python.
+(and trusts its input: the faces check), `score` and `rank` count it up. All chance is in the deal; a clone is a copy of
+the record. The same functions run compiled (see `kernel.py`) and as plain Python.
 
 Actions: 0..9 place that card, `PASS` = 10, `PASS + b` bids b mice.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from felicity_env.kernel import kernel
-from felicity_env.random_stream import below, mix
+from felicity_env.random_stream import Word, below, mix
 
 RULES_VERSION = 1  # changes when a stored game would play otherwise
 
@@ -74,7 +74,11 @@ STATE = np.dtype(
                 ("bank", np.int16),
                 # the past
                 ("cat_points", np.int16, MAX_SEATS),  # sum of the cats won
-                ("gain", np.int16, MAX_SEATS),  # change of mice + cat points in this round (until a card of the next lies)
+                (
+                    "gain",
+                    np.int16,
+                    MAX_SEATS,
+                ),  # mice + cat points won in this round (until the next one's first card)
                 ("played", np.int16, MAX_SETS),  # bit c: card c of that set lay in an earlier round
                 ("last_winner", np.int16),  # of the last finished round; NO_SEAT: nobody bought, or none is finished
                 ("last_price", np.int16),
@@ -117,9 +121,15 @@ class Setup:
             (self.dummy and self.seats == MAX_SEATS, f"{MAX_SEATS} seats and a dummy need {MAX_SLOTS + 1} slots"),
             (self.removed not in (0, 1), f"removed must be 0 or 1, not {self.removed}"),
             (len(set(self.cards)) != len(self.cards), f"cards {self.cards} repeat"),
-            (not set(self.cards) <= set(range(NUM_CARDS)), f"cards must be from 0 to {NUM_CARDS - 1}, not {self.cards}"),
+            (
+                not set(self.cards) <= set(range(NUM_CARDS)),
+                f"cards must be 0 to {NUM_CARDS - 1}, not {self.cards}",
+            ),
             (not 1 <= self.rounds <= MAX_ROUNDS, f"rounds must be 1 to {MAX_ROUNDS}, not {self.rounds}"),
-            (self.rounds > self.hand_size, f"{self.rounds} rounds need as many cards in hand; there are {self.hand_size}"),
+            (
+                self.rounds > self.hand_size,
+                f"{self.rounds} rounds, but {self.hand_size} cards in hand",
+            ),
             (len(self.mouse_cards) != self.seats - 1, f"{self.seats} seats need {self.seats - 1} mouse cards (F3)"),
             (min(self.mouse_cards, default=0) < 0, f"mouse cards cannot be negative: {self.mouse_cards}"),
             (self.mice < 0, f"mice cannot be negative: {self.mice}"),
@@ -137,7 +147,7 @@ class Setup:
         """Mice in the game, constant (F1)."""
         return self.seats * self.mice + self.bank
 
-    def blank_state(self) -> np.recarray:
+    def blank_state(self) -> np.ndarray:
         """An array [1] of STATE with the setup written in and nothing dealt."""
         states = np.zeros(1, STATE)
         state = states[0]
@@ -157,7 +167,7 @@ SETUPS = {
 
 
 @kernel
-def deal(state: State, seed: int) -> None:
+def deal(state: State, seed: Word) -> None:
     """R2.4-R2.7: draw the removed cards, the dummy's order and the start player from `seed`, and begin."""
     word = mix(np.uint64(seed))
     for seat in range(state.num_seats):
@@ -368,7 +378,7 @@ def chased_cat(row: Any, size: int) -> int:
     lowest = highest = NO_CARD
     for slot in range(size):
         card = row[slot]
-        if card == LARGE_DOG or card == SMALL_DOG:
+        if card >= LARGE_DOG:
             dogs += 1
             large = card == LARGE_DOG
         elif card < NUM_CATS:
@@ -463,7 +473,7 @@ def step(state: State, action: int) -> None:
 
 @kernel
 def is_legal(state: State, action: int) -> bool:
-    """Whether the acting seat may play `action` now (R3.1, R4.3, R4.4, R4.8); false for any integer that is no action."""
+    """Whether the acting seat may play `action` now (R3.1, R4.3, R4.4, R4.8); `action` is any integer."""
     if state.phase == PLACE:
         return 0 <= action < NUM_CARDS and (state.hands[state.seat] >> action) & 1 == 1
     if state.phase == AUCTION:

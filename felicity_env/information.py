@@ -1,9 +1,9 @@
 """What a seat may know (R8): states without the hidden cards, worlds that fit them, and the memory of a whole game.
 
 `redact` takes away what no memory of public events can tell. `resample` puts something possible in its place, every
-consistent world with the same probability: the removed cards and the order of the dummy are uniform by R2.4 and R2.5, and
-which of its unseen cards somebody has laid is taken as uniform too (a prior; what a real player would lay is for the
-agents to judge).
+consistent world with the same probability: the removed cards and the order of the dummy are uniform by R2.4 and R2.5,
+and which of its unseen cards somebody has laid is taken as uniform too (a prior; what a real player would lay is for
+the agents to judge).
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ from felicity_env.game import (
 )
 from felicity_env.kernel import kernel
 from felicity_env.observation import sees
-from felicity_env.random_stream import below, mix
+from felicity_env.random_stream import Word, below, mix
 from felicity_env.transcript import Game
 
 
@@ -50,7 +50,7 @@ def redact_state(state: State, seat: int) -> None:
 
 
 @kernel
-def resample_state(state: State, word: int) -> None:
+def resample_state(state: State, word: Word) -> None:
     """Fill a redacted state, in place, with one of the worlds that fit it, uniform; `word` is 64 random bits."""
     for slot in range(state.row_size):
         if slot_owner(state, slot) != DUMMY:
@@ -146,7 +146,7 @@ def information_state(game: Game, seat: int) -> list[Event]:
     events: list[Event] = [("seat", seat, game.setup.seats)]
     before = None
     for action, state in game.states():
-        if before is None:
+        if action is None:
             hand = tuple(card for card in game.setup.cards if state.hands[seat] >> card & 1)
             events += [("hand", hand), ("start", int(state.start_seat)), _pots(state)]
         else:

@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numba.core.config
 
+_CONFIG: Any = numba.core.config
+MAX_THREADS: int = _CONFIG.NUMBA_NUM_THREADS
 _PACKAGE = Path(__file__).resolve().parent
 _OPTIONS = {
     "nogil": True,
@@ -73,11 +76,12 @@ def parallel_kernel(function: _FunctionT) -> _FunctionT:
 
 
 def _compile(function: _FunctionT, *, parallel: bool) -> _FunctionT:
-    if numba.config.DISABLE_JIT:
+    if _CONFIG.DISABLE_JIT:
         return function
     package = Path(function.__code__.co_filename).resolve().parent
-    saved, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _cache_folder(package)
+    saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(package)
     try:
-        return numba.njit(cache=True, parallel=parallel, **_OPTIONS)(function)
+        compiled: Any = numba.njit(cache=True, parallel=parallel, **_OPTIONS)(function)
+        return compiled
     finally:
-        numba.config.CACHE_DIR = saved
+        _CONFIG.CACHE_DIR = saved

@@ -1,10 +1,10 @@
-"""What a seat sees now, as numbers: the layout (`SECTIONS`), the encoder (`observe`) and the exact decoder (`describe`).
+"""What a seat sees now, as numbers: the layout (`SECTIONS`), the encoder (`observe`), the exact decoder (`describe`).
 
 One layout serves 2 to 5 seats, with a dummy or without, with open mice or without; unused places are zero. Seats are
-relative: 0 is the seat that looks, 1 its left neighbour. Cards and small choices are one-hot; amounts are scaled by powers
-of two, so that float32 gives them back exactly; the two amounts on which a bid turns (own mice, highest bid) stand as a
-thermometer as well, as the counters of the Hanabi Learning Environment do (Bard et al. 2020, arXiv:1902.00506);
-`experiments/encoding.py` measures what that is worth.
+relative: 0 is the seat that looks, 1 its left neighbour. Cards and small choices are one-hot; amounts are scaled by
+powers of two, so that float32 gives them back exactly; the two amounts on which a bid turns (own mice, highest bid)
+stand as a thermometer as well, as the counters of the Hanabi Learning Environment do (Bard et al. 2020,
+arXiv:1902.00506); `experiments/encoding.py` measures what that is worth.
 """
 
 from collections import namedtuple
@@ -30,6 +30,7 @@ from felicity_env.kernel import kernel
 
 MICE_SCALE = 16.0
 POINTS_SCALE = 64.0
+OBS_LOW, OBS_HIGH = -8.0, 64.0  # bounds of every place, wide enough for any setup
 STEPS = 32  # a thermometer's k-th place is 1 if the amount is at least k + 1
 SLOT_SIZE = 1 + NUM_CARDS
 MIN_SEATS = 2
@@ -51,7 +52,7 @@ SECTIONS = (
     Section("round", MAX_ROUNDS, "one-hot: rounds 0..8"),
     Section("position", MAX_SEATS, "one-hot: this seat's place after the start player"),
     Section("hand", NUM_CARDS, "1 for each card in hand"),
-    Section("row", MAX_SLOTS * SLOT_SIZE, "per slot: 1 if a card lies there, then the card one-hot if this seat has seen it"),
+    Section("row", MAX_SLOTS * SLOT_SIZE, "per slot: 1 if a card lies there, then the card one-hot if seen"),
     Section("face_up", MAX_SLOTS, "thermometer: slots turned face up"),
     Section("pots", MAX_POTS, "mice on each mouse card / 16"),
     Section("pass_pays", 1, "mice that a pass would bring now / 16"),
@@ -189,7 +190,7 @@ def _write_last_round(state, seat, out):
 
 @kernel
 def observe_all(state: State, seat: int, out: np.ndarray) -> None:
-    """Write everything, hidden cards included, from the place of `seat` into `out` [PRIVILEGED_SIZE]: for critics only."""
+    """Write everything, hidden cards included, from the place of `seat` into `out` [PRIVILEGED_SIZE]: for critics."""
     out[:] = 0.0
     observe(state, seat, True, out[:OBS_SIZE])
     if state.seat != NO_SEAT:

@@ -5,6 +5,7 @@ in which games or seats are handled, nor on the machine.
 """
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,12 @@ _SECOND = 0x94D049BB133111EB
 _SEAT_STREAM = 0xD1B54A32D192ED03
 MAX_SEED = 2**63 - 1
 
+Word = Any  # 64 bits: a uint64 when compiled, a Python int otherwise
+
 
 @kernel
-def mix(word: int) -> int:
-    """The SplitMix64 output function of a 64-bit word (compiled: `uint64` in, `uint64` out)."""
+def mix(word: Word) -> Word:
+    """The SplitMix64 output function."""
     word = (int(word) + _GOLDEN) & _MASK
     word = ((word ^ (word >> 30)) * _FIRST) & _MASK
     word = ((word ^ (word >> 27)) * _SECOND) & _MASK
@@ -28,20 +31,20 @@ def mix(word: int) -> int:
 
 
 @kernel
-def below(word: int, bound: int) -> int:
+def below(word: Word, bound: int) -> Any:
     """A number 0 .. bound - 1 from the high bits of `word` (bias under bound / 2**31)."""
     return (np.int64(word >> 33) * bound) >> 31
 
 
 @kernel
-def next_game_seed(seed: int, game: int, episode: int) -> int:
+def next_game_seed(seed: Word, game: Any, episode: Any) -> Word:
     """`game_seed` inside kernels, unchecked."""
     stream = mix(np.uint64(seed)) ^ np.uint64(game)
     return mix(mix(stream) ^ np.uint64(episode)) >> np.uint64(1)
 
 
 @kernel
-def decision_seed(game: int, seat: int, decision: int) -> int:
+def decision_seed(game: Word, seat: Any, decision: Any) -> Word:
     """The word a player may use for its own randomness at its `decision`-th decision in the game seeded `game`.
 
     Two mixed words are added, so the game's seed (and with it the hidden deal) cannot be had by running the mixer

@@ -10,7 +10,6 @@ import numpy as np
 from felicity_env.game import (
     MAX_ROUNDS,
     NO_CARD,
-    NUM_ACTIONS,
     PASS,
     PLACE,
     STATE,
@@ -20,8 +19,8 @@ from felicity_env.game import (
     deal,
     is_legal,
     is_terminal,
-    num_legal_actions,
     nth_legal_action,
+    num_legal_actions,
     step,
 )
 

@@ -5,16 +5,17 @@ from typing import Protocol
 
 import numpy as np
 
-from felicity_env.game import NUM_ACTIONS, legal_actions
+from felicity_env.game import NUM_ACTIONS, State, legal_actions, nth_legal_action, num_legal_actions
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_SIZE, observe
+from felicity_env.random_stream import Word, below
 
 
 class View:
     """B decisions to take.
 
-    states: redacted, [B] of STATE (see `information.redact`). seats: int64 [B], who decides. seeds: uint64 [B], the word
-    each decision may draw its randomness from; it depends on the game, the seat and its decision number alone.
+    states: redacted, [B] of STATE (see `information.redact`). seats: int64 [B], who decides. seeds: uint64 [B], the
+    word each decision may draw its randomness from; it depends on the game, the seat and its decision number alone.
     """
 
     def __init__(self, states: np.ndarray, seats: np.ndarray, seeds: np.ndarray) -> None:
@@ -63,3 +64,25 @@ def observations_of(states: np.ndarray, seats: np.ndarray, open_mice: bool, out:
     """Write the observation of seats[k] in states[k] into out[k] float32 [OBS_SIZE]."""
     for k in range(len(states)):
         observe(states[k], seats[k], open_mice, out[k])
+
+
+@kernel
+def random_action(state: State, word: Word) -> int:
+    """A legal action of the acting seat, uniform, from 64 random bits."""
+    return nth_legal_action(state, below(word, num_legal_actions(state)))
+
+
+@kernel
+def _random_actions(states, seeds, out):
+    for k in range(len(states)):
+        out[k] = random_action(states[k], seeds[k])
+
+
+class RandomPlayer:
+    """Uniform over the legal actions."""
+
+    def act(self, view: View) -> np.ndarray:
+        """Integers [B]."""
+        actions = np.empty(len(view), np.int64)
+        _random_actions(view.states, view.seeds, actions)
+        return actions
