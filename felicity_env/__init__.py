@@ -14,7 +14,7 @@ from felicity_env.observation import OBS_SIZE, SECTIONS, describe
 from felicity_env.random_stream import game_seed
 from felicity_env.rewards import REWARDS
 from felicity_env.transcript import Deal, Game
-from felicity_env.view import View
+from felicity_env.view import Player, View
 
 gymnasium.register(
     "felicity/Seat-v0",
@@ -34,6 +34,7 @@ __all__ = [
     "Batch",
     "Deal",
     "Game",
+    "Player",
     "Setup",
     "View",
     "describe",

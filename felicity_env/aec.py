@@ -235,7 +235,7 @@ class raw_env(AECEnv):
             gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
             return None
         observation = self.observe(self.agent_selection)["observation"]
-        text = render_seat(describe(observation), seat=self._seat(self.agent_selection))
+        text = render_seat(describe(observation), seat=self._seat(self.agent_selection), setup=self.setup)
         if self.render_mode == "ansi":
             return text
         print(text)

@@ -109,6 +109,8 @@ class Setup:
     removed: int = 1  # cards taken out of each set unseen: 0 or 1
 
     def __post_init__(self) -> None:
+        for name in ("mouse_cards", "cards"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         for fault, reason in self._faults():
             if fault:
                 raise ValueError(f"impossible setup: {reason}")
@@ -131,6 +133,7 @@ class Setup:
                 f"{self.rounds} rounds, but {self.hand_size} cards in hand",
             ),
             (len(self.mouse_cards) != self.seats - 1, f"{self.seats} seats need {self.seats - 1} mouse cards (F3)"),
+            (best_pass > MAX_BID, f"mouse cards hold at most {MAX_BID} mice: {self.mouse_cards}"),
             (min(self.mouse_cards, default=0) < 0, f"mouse cards cannot be negative: {self.mouse_cards}"),
             (self.mice < 0, f"mice cannot be negative: {self.mice}"),
             (self.bank < 0, f"bank cannot be negative: {self.bank}"),

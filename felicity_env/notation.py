@@ -3,16 +3,16 @@
     felicity rules 1
     players 4
     deal start_seat 2
-    deal removed -8 R 15 3
+    deal removed 11 R 5 3
 
     1: 15 R -8 8 | 1 3 - 4 - -
     2: D 3 5
 
-The first line names the format and `RULES_VERSION`. The setup is a standard one (`players 3`, `4` or `5`) or is spelled
-out, a line `setup FIELD VALUE` for each field of `Setup`. The deal follows: seats count from 0, and cards are written as
-below. Then a line a round: the cards in the order laid (the dummy's is in the deal), `|`, and the auction in the order
-spoken: a number is a bid, `-` a pass. A game may stop anywhere. Blank lines, and all from `#` to the end of a line, are
-for the reader only.
+The first line names the format and `RULES_VERSION`. The setup is a standard one (`players 3`, `4` or `5`) or is
+spelled out, a line `setup FIELD VALUE` for each field of `Setup`. The deal follows: seats count from 0, and cards are
+written as below. Then a line a round: the cards in the order laid (the dummy's is in the deal), `|`, and the auction in
+the order spoken: a number is a bid, `-` a pass. A game may stop anywhere. Blank lines, and all from `#` to the end of a
+line, are for the reader only.
 
 Cats are written by their value; `R` is the rabbit, `D` the large dog, `d` the small dog.
 """

@@ -66,8 +66,9 @@ class SeatVectorEnv(VectorEnv):
         if render_mode is not None:
             raise ValueError("many tables cannot be rendered; make a single environment to look at")
         self.num_envs, self.illegal = num_envs, illegal
-        self.batch = Batch(num_envs, num_players, reward=reward, open_mice=open_mice, setup=setup, threads=threads)
-        players = check_opponents(opponents, setup_for(num_players, setup).seats - 1)
+        self.setup = setup_for(num_players, setup)
+        self.batch = Batch(num_envs, num_players, reward=reward, open_mice=open_mice, setup=self.setup, threads=threads)
+        players = check_opponents(opponents, self.setup.seats - 1)
         self.lanes = Lanes(self.batch, players, seat=seat)
         self._seeded = False
         self.single_observation_space = Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32)
@@ -195,7 +196,7 @@ class SeatEnv(gymnasium.Env):
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
             return None
-        text = render_seat(describe(self._observation()), seat=self._info()["seat"])
+        text = render_seat(describe(self._observation()), seat=self._info()["seat"], setup=self._table.setup)
         if self.render_mode == "ansi":
             return text
         print(text)

@@ -1,0 +1,44 @@
+"""`anchor`: a fixed yardstick. It never changes, so shares against it can be compared across versions and papers."""
+
+import numpy as np
+
+from felicity_env import View
+from felicity_env.game import CARD_VALUES, PASS, PLACE, State, is_alone, num_slots, pass_pays
+from felicity_env.kernel import kernel
+from felicity_env.view import random_action
+
+UNSEEN_CARD = 2.9  # what it takes a card it does not see to be worth
+
+
+@kernel
+def anchor_action(state: State, word: int) -> int:
+    """Place a uniformly random card; raise by one while that is at most V - p and at most its mice, else pass.
+
+    V: the cats it sees, its own face-down card included, dogs ignored, and 2.9 for every card it does not see.
+    p: what passing pays now. Alone with no bid it buys if V >= 1.
+    """
+    if state.phase == PLACE:
+        return random_action(state, word)
+    value = 0.0
+    for slot in range(num_slots(state)):
+        card = state.row[slot]
+        value += CARD_VALUES[card] if card >= 0 else UNSEEN_CARD
+    raised = state.high_bid + 1
+    limit = value if is_alone(state) else value - pass_pays(state)
+    return PASS + raised if raised <= min(limit, state.mice[state.seat]) else PASS
+
+
+@kernel
+def _act(states, seeds, out):
+    for k in range(len(states)):
+        out[k] = anchor_action(states[k], seeds[k])
+
+
+class AnchorPlayer:
+    """The yardstick, compiled and batched."""
+
+    def act(self, view: View) -> np.ndarray:
+        """Integers [B]."""
+        actions = np.empty(len(view), np.int64)
+        _act(view.states, view.seeds, actions)
+        return actions

@@ -1,0 +1,100 @@
+"""`net`: a trained policy, played in NumPy: no torch, no pickle.
+
+A policy is two files, `policy.safetensors` (the layers `0.weight`, `0.bias`, `1.weight`, ...: inputs [in, out]) and
+`policy.json` (what they are for). A view becomes observations, the layers with tanh between them give logits, and
+illegal actions get probability zero.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from felicity_env import NUM_ACTIONS, OBS_SIZE, RULES_VERSION, View
+from felicity_env.observation import SECTIONS
+
+FORMAT = "felicity-policy-1"
+GREEDY = "@greedy"
+Layers = list[tuple[np.ndarray, np.ndarray]]
+
+
+def logits_of(layers: Layers, observations: np.ndarray) -> np.ndarray:
+    """float32 [B, NUM_ACTIONS] from observations [B, OBS_SIZE]."""
+    hidden = observations
+    for weight, bias in layers[:-1]:
+        hidden = np.tanh(hidden @ weight + bias)
+    weight, bias = layers[-1]
+    return hidden @ weight + bias
+
+
+def choose(logits: np.ndarray, masks: np.ndarray, uniforms: np.ndarray | None) -> np.ndarray:
+    """The best legal action of each row, or with `uniforms` [B] in [0, 1) one drawn from the softmax."""
+    legal = np.where(masks == 1, logits, -np.inf)
+    if uniforms is None:
+        return legal.argmax(axis=1)
+    weights = np.exp(legal - legal.max(axis=1, keepdims=True))
+    sums = weights.cumsum(axis=1)
+    drawn = (sums > uniforms[:, None] * sums[:, -1:]).argmax(axis=1)
+    return drawn
+
+
+class NetworkPlayer:
+    """A policy from `PATH` (a run folder or a policy.json); it samples, `PATH@greedy` takes the best action."""
+
+    def __init__(self, path: str) -> None:
+        location = Path(path.removesuffix(GREEDY))
+        self.layers, self.about = load_policy(location)
+        self.open_mice = bool(self.about["open_mice"])
+        self.greedy = path.endswith(GREEDY)
+
+    @classmethod
+    def of(cls, layers: Layers, *, open_mice: bool = False, greedy: bool = False) -> "NetworkPlayer":
+        """A player of layers that are in memory."""
+        player = cls.__new__(cls)
+        player.layers, player.about = layers, {"open_mice": open_mice}
+        player.open_mice, player.greedy = open_mice, greedy
+        return player
+
+    def act(self, view: View) -> np.ndarray:
+        """Integers [B]."""
+        uniforms = None if self.greedy else (view.seeds >> np.uint64(40)).astype(np.float64) / 2**24
+        return choose(logits_of(self.layers, view.observations(self.open_mice)), view.action_masks, uniforms)
+
+
+def layout() -> list[list[Any]]:
+    """The observation that a policy of this version reads: name and size of each section."""
+    return [[section.name, section.size] for section in SECTIONS]
+
+
+def save_policy(folder: Path, layers: Layers, **about: Any) -> None:
+    """Write `policy.safetensors` and `policy.json` into `folder`; `about` (with `open_mice`) goes into the JSON."""
+    tensors = {}
+    for k, (weight, bias) in enumerate(layers):
+        tensors[f"{k}.weight"], tensors[f"{k}.bias"] = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
+    save_file(tensors, folder / "policy.safetensors")
+    text = {"format": FORMAT, "rules_version": RULES_VERSION, "activation": "tanh", "sections": layout(), **about}
+    (folder / "policy.json").write_text(json.dumps(text, indent=1) + "\n")
+
+
+def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
+    """The layers and the JSON of a policy; raises `ValueError` naming what is missing, damaged or out of date."""
+    description = path / "policy.json" if path.is_dir() else path
+    try:
+        about = json.loads(description.read_text())
+        tensors = load_file(description.with_suffix(".safetensors"))
+        layers = [(tensors[f"{k}.weight"], tensors[f"{k}.bias"]) for k in range(len(tensors) // 2)]
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise ValueError(f"no policy can be read from {path}: {error}") from error
+    _check_policy(path, layers, about)
+    return layers, about
+
+
+def _check_policy(path: Path, layers: Layers, about: dict[str, Any]) -> None:
+    if about.get("format") != FORMAT or about.get("sections") != layout():
+        raise ValueError(f"the policy in {path} is not of this version ({FORMAT}, {OBS_SIZE} places)")
+    sizes = [OBS_SIZE, *(weight.shape[1] for weight, _ in layers)]
+    if [weight.shape[0] for weight, _ in layers] != sizes[:-1] or sizes[-1] != NUM_ACTIONS or "open_mice" not in about:
+        raise ValueError(f"the policy in {path} is damaged: its layers do not fit together")

@@ -1,0 +1,1 @@
+"""One question a file. Each writes its answer as JSON into `experiments/results`, from which README.md is rendered."""

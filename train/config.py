@@ -1,0 +1,162 @@
+"""The settings of a training run: one frozen dataclass; its docstrings are the `--help`."""
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import agents
+from felicity_env import SETUPS
+from train.opponents import PAST, SELF
+
+MAX_SEED = 2**32 - 1  # evaluation uses seeds from 2**62, so the two never meet
+
+
+@dataclass(frozen=True)
+class Config:
+    """Train a player of Felicity: MaskablePPO against its own selves and players of the ladder."""
+
+    num_players: tuple[int, ...] = (4,)
+    """Seats at the tables: 3, 4 or 5, or several for mixed tables (`--num-players 3 4 5`)."""
+    total_timesteps: int = 4_500_000
+    """Decisions of the learner in all."""
+    seed: int = 0
+    """Of weights, games and opponents; 0 to 2**32 - 1."""
+    run: Path | None = None
+    """Folder of this run, which must not exist yet. Default: a new one in `runs/`."""
+    resume: Path | None = None
+    """Go on with the run in this folder, with the settings it was begun with; takes no other options."""
+
+    open_mice: bool = False
+    """Show the learner how many mice the others hold (it follows from public events)."""
+    reward: Literal["win", "margin", "score", "round"] = "win"
+    """What a game pays the learner; see `felicity_env.REWARDS`."""
+    reward_scale: float = 1.0
+    """Rewards are multiplied by this before they are learned from."""
+    mix: dict[str, float] = field(
+        default_factory=lambda: {"self": 0.4, "past": 0.2, "anchor": 0.2, "ev": 0.15, "random": 0.05}
+    )
+    """Who sits in the other seats, by weight: `self` (as it is now), `past` (older selves), or any player code."""
+    num_past: int = 2
+    """How many older selves are kept."""
+    remember_every: int = 15
+    """Updates between two older selves."""
+
+    num_envs: int = 512
+    """Games side by side, each with one learner's seat."""
+    num_steps: int = 64
+    """Decisions of the learner in each game between two updates."""
+    batch_size: int = 4096
+    """Decisions in a minibatch."""
+    update_epochs: int = 3
+    """Times that each decision is learned from."""
+    learning_rate: float = 1e-3
+    """Of Adam at the start; falls linearly to zero."""
+    ent_coef: float = 0.02
+    """Weight of the entropy bonus at the start: hidden information needs mixed play."""
+    ent_coef_end: float = 0.02
+    """Weight of the entropy bonus at the end; linear in between."""
+    gamma: float = 1.0
+    """Discount from one decision to the next."""
+    gae_lambda: float = 0.95
+    """Of generalised advantage estimation."""
+    clip_coef: float = 0.2
+    """PPO's bound on the change of a probability ratio."""
+    hidden_sizes: tuple[int, ...] = (128, 128)
+    """Layers of the policy and, apart from it, of the value function; tanh."""
+    threads: int = 2
+    """Cores for torch."""
+
+    curve_every: int = 500_000
+    """Decisions between two points of the learning curve."""
+    curve_blocks: int = 100
+    """Deals (each under all rotations of the seats) for a point of the curve against each ladder player."""
+    evaluation_blocks: int = 1000
+    """Deals (each under all rotations of the seats) for the final evaluation against each ladder player."""
+
+    def __post_init__(self) -> None:
+        for fault, reason in self._faults():
+            if fault:
+                raise ValueError(reason)
+
+    def _faults(self) -> list[tuple[bool, str]]:
+        counts = (
+            "total_timesteps",
+            "num_envs",
+            "num_steps",
+            "batch_size",
+            "update_epochs",
+            "threads",
+            "remember_every",
+        )
+        counts += ("curve_every", "curve_blocks", "evaluation_blocks")
+        positive = (*counts, "learning_rate", "reward_scale", "clip_coef")
+        unknown = [code for code in self.mix if not _is_opponent(code)]
+        return [
+            *((getattr(self, name) <= 0, f"{_option(name)} must be positive") for name in positive),
+            (not self.num_players, "--num-players needs at least one number"),
+            (
+                not set(self.num_players) <= set(SETUPS),
+                f"--num-players must be from {list(SETUPS)}: {self.num_players}",
+            ),
+            (not 0 <= self.seed <= MAX_SEED, f"--seed must be 0 to {MAX_SEED}, not {self.seed}"),
+            (not 0 <= self.gamma <= 1, f"--gamma must be 0 to 1, not {self.gamma}"),
+            (not 0 <= self.gae_lambda <= 1, f"--gae-lambda must be 0 to 1, not {self.gae_lambda}"),
+            (min(self.ent_coef, self.ent_coef_end) < 0, "--ent-coef and --ent-coef-end must not be negative"),
+            (self.num_past < 0, "--num-past must not be negative"),
+            (bool(unknown), f"--mix has unknown players {unknown}; it may name self, past and player codes"),
+            (
+                min(self.mix.values(), default=0) < 0 or sum(self.mix.values()) <= 0,
+                "--mix needs weights, none negative",
+            ),
+            (self.num_past == 0 and self.mix.get(PAST, 0) > 0, "--mix has past selves, but --num-past is 0"),
+            (
+                self.batch_size > self.num_envs * self.num_steps,
+                "--batch-size is more than --num-envs times --num-steps",
+            ),
+            (any(size <= 0 for size in self.hidden_sizes) or not self.hidden_sizes, "--hidden-sizes must be positive"),
+        ]
+
+    @property
+    def rollout_size(self) -> int:
+        """Decisions of the learner between two updates."""
+        return self.num_envs * self.num_steps
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, without the places of folders."""
+        return {name: value for name, value in asdict(self).items() if name not in ("run", "resume")}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Config":
+        """The inverse of `to_json`; raises `ValueError` or `TypeError` on other keys."""
+        tuples = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        merged: dict[str, Any] = values | tuples
+        return cls(**merged)
+
+    def changed_options(self) -> list[str]:
+        """The options that differ from their defaults, `resume` apart."""
+        default = Config()
+        names = (item.name for item in fields(self) if item.name != "resume")
+        return [_option(name) for name in names if getattr(self, name) != getattr(default, name)]
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _is_opponent(code: str) -> bool:
+    if code in (SELF, PAST):
+        return True
+    try:
+        agents.make(code)
+    except ValueError:
+        return False
+    return True
+
+
+def read_config(path: Path) -> Config:
+    """The settings in a run's config.json; raises `ValueError` if they cannot be read."""
+    try:
+        return Config.from_json(json.loads(path.read_text())["config"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no settings can be read from {path}: {error}") from error

@@ -1,0 +1,115 @@
+"""The folder of a run: what is in it, and writes that leave the old file whole when they fail."""
+
+import errno
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Callable
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from train.config import Config
+
+PACKAGES = ("felicity-env", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib")
+CONFIG, CHECKPOINT, CURVE, EVALUATION = "config.json", "checkpoint.pt", "learning_curve.json", "evaluation.json"
+
+
+class RunError(Exception):
+    """Something about a run that its user can mend; the message says what and how."""
+
+
+def create(config: Config) -> Path:
+    """Make the folder of a new run and write its config.json. An existing folder is never touched."""
+    folder = config.run or _free_folder(config)
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise RunError(f"{folder} exists already; choose another --run, or go on with --resume {folder}") from None
+    except OSError as error:
+        raise RunError(f"cannot make the run folder {folder}: {error.strerror}") from error
+    write_json(folder / CONFIG, {"config": config.to_json(), **provenance()})
+    return folder
+
+
+def _free_folder(config: Config) -> Path:
+    seats = "-".join(map(str, config.num_players))
+    stem = f"{seats}p-seed{config.seed}-{datetime.now():%Y%m%d-%H%M%S}"
+    taken = 0
+    while (folder := Path("runs") / (f"{stem}-{taken}" if taken else stem)).exists():
+        taken += 1
+    return folder
+
+
+def provenance() -> dict[str, Any]:
+    """Where results come from: commit, versions, machine."""
+    return {
+        "commit": commit(),
+        "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
+        "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()},
+    }
+
+
+def commit() -> str:
+    """The commit of the checkout, with "+" if it has changes; "unknown" outside one."""
+    try:
+        run: Callable[..., str] = lambda *words: subprocess.run(  # noqa: E731
+            ["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        return run("rev-parse", "--short=12", "HEAD") + ("+" if run("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
+    """Have `write` make a file beside `path`, and put it in place once it is whole on the disk."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        write(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
+        temporary.unlink(missing_ok=True)
+        raise RunError(f"cannot write {path}: {_reason(error)}; the file there before is whole") from error
+
+
+def _reason(error: Exception) -> str:
+    if getattr(error, "errno", None) == errno.ENOSPC:
+        return "the disk is full"
+    return getattr(error, "strerror", None) or str(error)
+
+
+def write_json(path: Path, values: Any) -> None:
+    """`values` as indented JSON, atomically."""
+    write_atomically(path, lambda part: part.write_text(json.dumps(values, indent=1) + "\n"))
+
+
+def save_checkpoint(folder: Path, content: dict[str, Any]) -> None:
+    """Tensors, numbers and text, atomically; read again without running any pickled code."""
+    write_atomically(folder / CHECKPOINT, lambda part: torch.save(content, part))
+
+
+def load_checkpoint(folder: Path) -> dict[str, Any]:
+    """The content of the checkpoint; raises `RunError` if there is none or it is damaged."""
+    path = folder / CHECKPOINT
+    if not folder.is_dir():
+        raise RunError(f"there is no run folder {folder}")
+    if not path.exists():
+        raise RunError(f"{folder} has no {CHECKPOINT}: the run ended before its first one, begin it anew")
+    try:
+        return torch.load(path, weights_only=True)
+    except Exception as error:  # torch raises whatever its readers stumble over
+        raise RunError(f"{path} is damaged and cannot be read: {str(error).splitlines()[0]}") from error
