@@ -54,7 +54,7 @@ STATE = np.dtype(
                 ("num_rounds", np.int16),  # 1..9
                 ("mouse_cards", np.int16, MAX_POTS),  # worth of each mouse card, left to right, then zeros
                 # the deal, known in part (R8.1)
-                ("removed", np.int16, MAX_SEATS),  # card taken out of each seat's set; NO_CARD: none; HIDDEN
+                ("removed", np.int16, MAX_SEATS),  # card out of each seat's set; NO_CARD: none taken; HIDDEN: not known
                 ("hands", np.int16, MAX_SEATS),  # bit c: the seat holds card c; 0 where hidden
                 ("dummy_cards", np.int16, MAX_ROUNDS),  # in the order turned; NO_CARD past the end; HIDDEN
                 # the table
@@ -111,6 +111,9 @@ class Setup:
     def __post_init__(self) -> None:
         for name in ("mouse_cards", "cards"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        numbers = (self.seats, self.bank, self.mice, self.rounds, self.removed, *self.mouse_cards, *self.cards)
+        if not all(type(number) is int for number in numbers):
+            raise ValueError(f"impossible setup: all but `dummy` must be integers: {self}")
         for fault, reason in self._faults():
             if fault:
                 raise ValueError(f"impossible setup: {reason}")
@@ -501,7 +504,7 @@ def legal_actions(state: State, seat: int, mask: Any) -> None:
 
 @kernel
 def num_legal_actions(state: State) -> int:
-    """How many actions the acting seat may choose from."""
+    """How many actions the acting seat may choose from; there is one while the game is not over."""
     if state.phase == PLACE:
         return count_cards(state.hands[state.seat])
     return 1 + max(0, highest_legal_bid(state) - state.high_bid)

@@ -29,9 +29,9 @@ class Config:
 
     open_mice: bool = False
     """Show the learner how many mice the others hold (it follows from public events)."""
-    reward: Literal["win", "margin", "score", "round"] = "win"
-    """What a game pays the learner; see `felicity_env.REWARDS`."""
-    reward_scale: float = 1.0
+    reward: Literal["win", "margin", "score", "round"] = "round"
+    """What a game pays the learner; see `felicity_env.REWARDS`. Points round by round taught it most in few minutes."""
+    reward_scale: float = 0.05
     """Rewards are multiplied by this before they are learned from."""
     mix: dict[str, float] = field(
         default_factory=lambda: {"self": 0.4, "past": 0.2, "anchor": 0.2, "ev": 0.15, "random": 0.05}
@@ -52,9 +52,9 @@ class Config:
     """Times that each decision is learned from."""
     learning_rate: float = 1e-3
     """Of Adam at the start; falls linearly to zero."""
-    ent_coef: float = 0.02
+    ent_coef: float = 0.01
     """Weight of the entropy bonus at the start: hidden information needs mixed play."""
-    ent_coef_end: float = 0.02
+    ent_coef_end: float = 0.01
     """Weight of the entropy bonus at the end; linear in between."""
     gamma: float = 1.0
     """Discount from one decision to the next."""

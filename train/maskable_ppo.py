@@ -101,12 +101,13 @@ class Trainer:
         about = {"open_mice": config.open_mice, "num_players": list(config.num_players), "commit": run_folder.commit()}
         about["timesteps"] = self.model.num_timesteps
         save_policy(self.folder, self.layers(), **about)
-        player = NetworkPlayer(str(self.folder))
+        player, begin = NetworkPlayer(str(self.folder)), time.monotonic()
         results = [
             evaluate(player, num_players=n, num_blocks=config.evaluation_blocks, stream=_FINAL_STREAM)
             for n in config.num_players
         ]
-        written = {"results": results, "seconds": round(self.seconds, 1), **run_folder.provenance()}
+        minutes = round((self.seconds + time.monotonic() - begin) / 60, 2)
+        written = {"results": results, "minutes": minutes, **run_folder.provenance()}
         run_folder.write_json(self.folder / run_folder.EVALUATION, written)
         return results
 

@@ -1,0 +1,89 @@
+"""What does the default `python -m train` reach? `python -m experiments.first_player`
+
+Trains with several seeds, one after the other, each as its own process so that the time is what a user would see; a run
+that is there already is not trained again, and one that was interrupted is resumed.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import tyro
+
+from experiments.results import RESULTS, read_result, write_result
+
+
+@dataclass(frozen=True)
+class Config:
+    """Train the default player with several seeds and gather the results."""
+
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """One run each."""
+    runs: Path = Path("runs/first_player")
+    """Where the run folders are kept."""
+
+
+def trained(folder: Path, seed: int) -> dict[str, Any]:
+    """Evaluation, curve and minutes of the run with `seed`."""
+    if not (folder / "evaluation.json").exists():
+        begin = ["--resume", str(folder)] if folder.exists() else ["--run", str(folder), "--seed", str(seed)]
+        subprocess.run([sys.executable, "-m", "train", *begin], check=True)
+    evaluation = json.loads((folder / "evaluation.json").read_text())
+    return {
+        "seed": seed,
+        "config": json.loads((folder / "config.json").read_text())["config"],
+        "minutes": evaluation["minutes"],
+        "results": evaluation["results"],
+        "curve": json.loads((folder / "learning_curve.json").read_text()),
+    }
+
+
+def plot(runs: list[dict[str, Any]], ev_share: dict[str, float], path: Path) -> None:
+    """The learning curves of all seeds, a panel for each kind of opponent."""
+    codes = list(runs[0]["results"][0]["win_share"])
+    figure, axes = plt.subplots(1, len(codes), figsize=(4 * len(codes), 3.6), layout="constrained", sharey=True)
+    for axis, code in zip(axes, codes, strict=True):
+        for run in runs:
+            shares = [point["results"][0]["win_share"][code]["value"] for point in run["curve"]]
+            axis.plot([p["timesteps"] / 1e6 for p in run["curve"]], shares, label=f"seed {run['seed']}")
+        axis.axhline(runs[0]["results"][0]["par"], color="grey", linestyle=":", label="par")
+        if code in ev_share:
+            axis.axhline(ev_share[code], color="black", linestyle="--", label="ev in its place")
+        axis.set(title=f"one against three {code}", xlabel="million decisions", ylim=(0, 1))
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("win share")
+    axes[0].legend(loc="lower right")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def ev_shares() -> dict[str, float]:
+    """What `ev` itself gets against three of each, from the stored yardsticks."""
+    rows = read_result("yardsticks")["results"]
+    return {r["rest"]: r["win_share"]["value"] for r in rows if r["one"] == "ev" and r["num_players"] == 4}
+
+
+def summary(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Mean over the seeds with its range, for each kind of opponent."""
+    codes = runs[0]["results"][0]["win_share"]
+    shares = {code: np.array([run["results"][0]["win_share"][code]["value"] for run in runs]) for code in codes}
+    return {code: {"mean": float(s.mean()), "lowest": float(s.min()), "highest": float(s.max())} for code, s in shares.items()}
+
+
+def main(config: Config) -> None:
+    """Train, gather, plot and store."""
+    started = time.monotonic()
+    runs = [trained(config.runs / f"seed{seed}", seed) for seed in config.seeds]
+    results = {"summary": summary(runs), "ev": ev_shares(), "runs": runs}
+    print(f"written to {write_result('first_player', {'seeds': config.seeds}, results, started=started)}")
+    plot(runs, results["ev"], RESULTS / "first_player.png")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Config))
