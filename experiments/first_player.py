@@ -73,7 +73,10 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Mean over the seeds with its range, for each kind of opponent."""
     codes = runs[0]["results"][0]["win_share"]
     shares = {code: np.array([run["results"][0]["win_share"][code]["value"] for run in runs]) for code in codes}
-    return {code: {"mean": float(s.mean()), "lowest": float(s.min()), "highest": float(s.max())} for code, s in shares.items()}
+    return {
+        code: {"mean": float(s.mean()), "lowest": float(s.min()), "highest": float(s.max())}
+        for code, s in shares.items()
+    }
 
 
 def main(config: Config) -> None:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tyro
 
+import agents
 from agents.table import PLAYERS
 from experiments.results import read_result
-from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, felicity_v0
+from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, felicity_v0
 from felicity_env.game import CARD_VALUES, MAX_BID, NUM_CARDS, PASS
 from felicity_env.notation import card_text, dumps
 from felicity_env.observation import AT
@@ -49,9 +51,6 @@ def estimate(value: dict[str, float], digits: int = 3) -> str:
 
 def short_game() -> str:
     """A position of a game between three `ev` and the whole game in notation."""
-    import agents
-    from felicity_env import Batch
-
     env = felicity_v0.raw_env(num_players=4, render_mode="ansi")
     batch, player = Batch(1, seed=20), agents.make("ev")
     env.reset(seed=int(batch.game_seeds[0]))
@@ -61,7 +60,7 @@ def short_game() -> str:
             shown = str(env.render())
         action = int(player.act(batch.view())[0])
         env.step(action)
-        batch.step([action])
+        batch.step(np.array([action]))
     return fenced(shown) + "\n\nThe whole game, as `notation.dumps` writes it:\n\n" + fenced(dumps(env.game))
 
 
@@ -129,7 +128,13 @@ def yardsticks() -> str:
     """Win shares of the ladder's players against each other."""
     stored = read_result("yardsticks")
     rows = [
-        (r["num_players"], f"`{r['one']}`", f"{r['num_players'] - 1} x `{r['rest']}`", estimate(r["win_share"]), f"{r['par']:.3f}")
+        (
+            r["num_players"],
+            f"`{r['one']}`",
+            f"{r['num_players'] - 1} x `{r['rest']}`",
+            estimate(r["win_share"]),
+            f"{r['par']:.3f}",
+        )
         for r in stored["results"]
     ]
     return table(("players", "one", "the rest", "win share of the one (95 %)", "par"), rows) + "\n\n" + _source(stored)
@@ -139,13 +144,14 @@ def first_player() -> str:
     """What the default training run reaches."""
     stored = read_result("first_player")
     runs = stored["results"]["runs"]
+    codes = list(runs[0]["results"][0]["win_share"])
     rows = []
     for run in runs:
         shares = run["results"][0]["win_share"]
         rows.append((run["seed"], *(estimate(share) for share in shares.values()), f"{run['minutes']:.1f}"))
     ev = stored["results"]["ev"]
-    rows.append(("`ev` instead", *(f"{ev[code]:.3f}" if code in ev else "" for code in shares), ""))
-    head = ("seed", *(f"against 3 x `{code}`" for code in shares), "minutes")
+    rows.append(("`ev` instead", *(f"{ev[code]:.3f}" if code in ev else "" for code in codes), ""))
+    head = ("seed", *(f"against 3 x `{code}`" for code in codes), "minutes")
     return table(head, rows) + "\n\n" + _source(stored)
 
 
@@ -184,7 +190,8 @@ def rendered(text: str) -> str:
         pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
         if not pattern.search(text):
             raise ValueError(f"README.md has no place for {name!r}")
-        text = pattern.sub(lambda match, made=part(): f"{match[1]}{made}\n{match[2]}", text)
+        made = part()
+        text = pattern.sub(lambda match, made=made: f"{match[1]}{made}\n{match[2]}", text)
     return text
 
 

@@ -36,6 +36,8 @@ _SPREAD_STEPS = 97  # random decisions at the start, so that the lanes are not a
 class Trainer:
     """A run in progress: model, lanes, opponents, learning curve."""
 
+    env_class = LanesVecEnv
+
     def __init__(self, config: Config, folder: Path) -> None:
         self.config, self.folder = config, folder
         torch.set_num_threads(config.threads)
@@ -56,7 +58,9 @@ class Trainer:
         batch.play_random(_SPREAD_STEPS)
         if self.pool.newest.player is None:
             self.pool.update([(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))])
-        return LanesVecEnv(Lanes(batch, self.pool.players, seating=self.pool.seating), reward_scale=config.reward_scale)
+        return self.env_class(
+            Lanes(batch, self.pool.players, seating=self.pool.seating), reward_scale=config.reward_scale
+        )
 
     def learn(self, progress: Progress) -> bool:
         """Train to the end; False if the user stopped it before. The checkpoint is written either way."""
