@@ -6,6 +6,7 @@ illegal actions get probability zero.
 """
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
     try:
         about = json.loads(description.read_text())
         tensors = load_file(description.with_suffix(".safetensors"))
-        layers = [(tensors[f"{k}.weight"], tensors[f"{k}.bias"]) for k in range(len(tensors) // 2)]
+        layers = [(tensors[f"{k}.weight"], tensors[f"{k}.bias"]) for k in range((len(tensors) + 1) // 2)]
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise ValueError(f"no policy can be read from {path}: {error}") from error
     _check_policy(path, layers, about)
@@ -93,8 +94,14 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
 
 
 def _check_policy(path: Path, layers: Layers, about: dict[str, Any]) -> None:
-    if about.get("format") != FORMAT or about.get("sections") != layout():
-        raise ValueError(f"the policy in {path} is not of this version ({FORMAT}, {OBS_SIZE} places)")
-    sizes = [OBS_SIZE, *(weight.shape[1] for weight, _ in layers)]
-    if [weight.shape[0] for weight, _ in layers] != sizes[:-1] or sizes[-1] != NUM_ACTIONS or "open_mice" not in about:
+    expected = {"format": FORMAT, "rules_version": RULES_VERSION, "activation": "tanh", "sections": layout()}
+    if not isinstance(about, dict) or any(about.get(key) != value for key, value in expected.items()):
+        raise ValueError(
+            f"the policy in {path} is not of this version ({FORMAT}, rules {RULES_VERSION}, {OBS_SIZE} places)"
+        )
+    sizes = [OBS_SIZE, *(bias.size for _, bias in layers)]
+    fits = [(weight.shape, bias.shape) for weight, bias in layers] == [
+        ((before, after), (after,)) for before, after in pairwise(sizes)
+    ]
+    if not fits or sizes[-1] != NUM_ACTIONS or "open_mice" not in about:
         raise ValueError(f"the policy in {path} is damaged: its layers do not fit together")

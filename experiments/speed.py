@@ -248,8 +248,8 @@ class EmptyLanes(LanesVecEnv):
 
 def training_speed(config: Config) -> dict[str, Any]:
     """MaskablePPO as `python -m train` sets it up, on our lanes against lanes in which nothing happens."""
-    compiled = TrainConfig(mix={"random": 1.0, "anchor": 1.0, "ev": 1.0})
-    snapshots = TrainConfig(mix={"self": 1.0, "past": 1.0})
+    compiled = TrainConfig(mix=("random=1", "anchor=1", "ev=1"))
+    snapshots = TrainConfig(mix=("self=1", "past=1"))
     default = TrainConfig()
     with tempfile.TemporaryDirectory() as folder:
         models: dict[str, MaskablePPO] = {}

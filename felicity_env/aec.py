@@ -31,7 +31,7 @@ from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, PRIVILEGED_SIZ
 from felicity_env.random_stream import check_seed, game_seed
 from felicity_env.render import render_all, render_seat
 from felicity_env.rewards import reward_code, step_rewards
-from felicity_env.transcript import Game, check_action, dealt_states, draw_deal
+from felicity_env.transcript import Game, check_action, check_wishes, dealt_states, draw_deal
 
 _ILLEGAL = -2
 _IN_PLAY = (  # all that changes in the course of play: what `clone` keeps
@@ -170,7 +170,7 @@ class raw_env(AECEnv):
         if self.terminations[agent]:
             self._step_dead(agent, action)
             return
-        if type(action) is not int:
+        if type(action) is not int or not 0 <= action < NUM_ACTIONS:
             action = check_action(self._states[0], action)
         seat = _play(self._states, action, self._reward_code, self._seat_rewards)
         if seat == _ILLEGAL:
@@ -259,6 +259,7 @@ class raw_env(AECEnv):
         """Take up `game` where it stands. Raises `ValueError` and changes nothing if it cannot be played here."""
         if game.setup != self.setup:
             raise ValueError(f"this environment plays {self.setup}, the game is of {game.setup}")
+        check_wishes(self.setup, _wishes(game))
         game.final_states()  # raises at an illegal action
         self.reset(options={"deal": _wishes(game)})
         for action in game.actions:

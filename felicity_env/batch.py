@@ -30,7 +30,7 @@ from felicity_env.kernel import MAX_THREADS, kernel, parallel_kernel
 from felicity_env.observation import OBS_SIZE, PRIVILEGED_SIZE, observe, observe_all
 from felicity_env.random_stream import check_seed, decision_seed, next_game_seed
 from felicity_env.rewards import reward_code, step_rewards
-from felicity_env.transcript import check_action, dealt_states, draw_deal
+from felicity_env.transcript import check_action, dealt_states, draw_deal, is_integer
 from felicity_env.view import View, random_action
 
 
@@ -52,6 +52,14 @@ class Buffers(NamedTuple):
     setup_of: np.ndarray  # int64 [B]: which of them each game plays
 
 
+class Settings(NamedTuple):
+    """What a step depends on besides the buffers, as the kernels take it."""
+
+    seed: Any  # uint64: of the batch
+    reward: int  # see `rewards.reward_code`
+    open_mice: bool
+
+
 @kernel
 def _restart(b, game, seed):
     """Deal the next episode of a game."""
@@ -71,48 +79,48 @@ def _show(b, game, open_mice):
 
 
 @kernel
-def _play(b, game, action, seed, code, open_mice):
-    """One decision in one game."""
+def play(b: Buffers, game: int, action: int, settings: Settings) -> None:
+    """One decision in one game; what follows it is written into the buffers."""
     state = b.states[game]
     b.decisions[game, state.seat] += 1
     step(state, action)
-    step_rewards(state, code, b.rewards[game])
+    step_rewards(state, settings.reward, b.rewards[game])
     b.terminated[game] = is_terminal(state)
     if is_terminal(state):
         b.final_states[game] = state
         for seat in range(state.num_seats):
             b.scores[game, seat] = score(state, seat)
         b.episodes[game] += 1
-        _restart(b, game, seed)
-    _show(b, game, open_mice)
+        _restart(b, game, settings.seed)
+    _show(b, game, settings.open_mice)
 
 
 @kernel
-def _play_chunk(b, rows, actions, first, last, seed, code, open_mice):
+def _play_chunk(b, rows, actions, first, last, settings):
     for k in range(first, last):
-        _play(b, rows[k], actions[k], seed, code, open_mice)
+        play(b, rows[k], actions[k], settings)
 
 
 @parallel_kernel
-def _play_parallel(b, rows, actions, threads, seed, code, open_mice):
+def _play_parallel(b, rows, actions, threads, settings):
     for t in numba.prange(threads):
-        _play_chunk(b, rows, actions, len(rows) * t // threads, len(rows) * (t + 1) // threads, seed, code, open_mice)
+        _play_chunk(b, rows, actions, len(rows) * t // threads, len(rows) * (t + 1) // threads, settings)
 
 
 @kernel
-def _play_random_chunk(b, first, last, num_steps, seed, code, open_mice):
+def _play_random_chunk(b, first, last, num_steps, settings):
     for _ in range(num_steps):
         for game in range(first, last):
             seat = b.seats[game]
             word = decision_seed(b.game_seeds[game], seat, b.decisions[game, seat])
-            _play(b, game, random_action(b.states[game], word), seed, code, open_mice)
+            play(b, game, random_action(b.states[game], word), settings)
 
 
 @parallel_kernel
-def _play_random_parallel(b, num_steps, threads, seed, code, open_mice):
+def _play_random_parallel(b, num_steps, threads, settings):
     games = len(b.states)
     for t in numba.prange(threads):
-        _play_random_chunk(b, games * t // threads, games * (t + 1) // threads, num_steps, seed, code, open_mice)
+        _play_random_chunk(b, games * t // threads, games * (t + 1) // threads, num_steps, settings)
 
 
 @kernel
@@ -179,17 +187,17 @@ class Batch:
         setup: Setup | None = None,
         threads: int = 1,
     ) -> None:
-        if num_games < 1:
-            raise ValueError(f"num_games must be at least 1, not {num_games}")
-        if not 1 <= threads <= MAX_THREADS:
-            raise ValueError(f"threads must be 1 to {MAX_THREADS}, not {threads}")
+        if not is_integer(num_games) or num_games < 1:
+            raise ValueError(f"num_games must be an integer from 1, not {num_games!r}")
+        if not is_integer(threads) or not 1 <= threads <= MAX_THREADS:
+            raise ValueError(f"threads must be 1 to {MAX_THREADS}, not {threads!r}")
         self.num_games, self.threads = num_games, threads
         self.reward, self.open_mice = reward, bool(open_mice)
         self._reward_code = reward_code(reward)
         self._setups, setup_of = _setups_of(num_games, num_players, setup)
-        self._buffers = _allocate(num_games, self._setups, setup_of)
+        self.buffers = _allocate(num_games, self._setups, setup_of)
         for name in Buffers._fields[:8]:
-            setattr(self, name, getattr(self._buffers, name))
+            setattr(self, name, getattr(self.buffers, name))
         self._rows = np.arange(num_games)
         self.reset(seed=seed)
 
@@ -214,14 +222,19 @@ class Batch:
         return int(self._seed)
 
     @property
+    def settings(self) -> Settings:
+        """For kernels that play in `buffers`."""
+        return Settings(self._seed, self._reward_code, self.open_mice)
+
+    @property
     def game_seeds(self) -> np.ndarray:
         """uint64 [B]: the seed of each game in progress (not for players: it tells the deal)."""
-        return self._buffers.game_seeds
+        return self.buffers.game_seeds
 
     @property
     def episodes(self) -> np.ndarray:
         """int64 [B]: the number of the episode in progress, from 0."""
-        return self._buffers.episodes
+        return self.buffers.episodes
 
     def reset(self, seed: int | None = None, deals: Sequence[Mapping[str, Any] | None] | None = None) -> None:
         """Begin a new game everywhere: episode 0 of `seed`, or without one the next episode of every game.
@@ -234,11 +247,11 @@ class Batch:
         dealt = self._dealt(deals, new_seed, episodes)
         self._seed = new_seed
         self.episodes[:] = episodes
-        _restart_rows(self._buffers, self._rows, self._seed, self.open_mice)
+        _restart_rows(self.buffers, self._rows, self._seed, self.open_mice)
         for game, states in dealt.items():
             self.states[game] = states[0]
         self.rewards[:], self.terminated[:] = 0.0, False
-        _show_all(self._buffers, self.open_mice)
+        _show_all(self.buffers, self.open_mice)
 
     def _dealt(self, deals: Any, seed: np.uint64, episodes: np.ndarray) -> dict[int, np.ndarray]:
         """The first states of the games that have a wish in `deals`."""
@@ -250,7 +263,7 @@ class Batch:
         for game, wishes in enumerate(deals):
             if wishes is None:
                 continue
-            setup = self._setups[self._buffers.setup_of[game]]
+            setup = self._setups[self.buffers.setup_of[game]]
             drawn_from = next_game_seed(seed, np.uint64(game), np.uint64(episodes[game]))
             try:
                 dealt[game] = dealt_states(setup, draw_deal(setup, drawn_from, wishes))
@@ -266,25 +279,23 @@ class Batch:
         """
         games = self._rows if rows is None else self._check_rows(rows)
         checked = self._check_actions(actions, games)
-        settings = (self._seed, self._reward_code, self.open_mice)
         if self.threads == 1:
-            _play_chunk(self._buffers, games, checked, 0, len(games), *settings)
+            _play_chunk(self.buffers, games, checked, 0, len(games), self.settings)
         else:
-            _play_parallel(self._buffers, games, checked, self.threads, *settings)
+            _play_parallel(self.buffers, games, checked, self.threads, self.settings)
 
     def play_random(self, num_steps: int) -> None:
         """`num_steps` decisions in every game, uniform over the legal ones, as the player `random` would take them."""
-        settings = (self._seed, self._reward_code, self.open_mice)
         if self.threads == 1:
-            _play_random_chunk(self._buffers, 0, self.num_games, num_steps, *settings)
+            _play_random_chunk(self.buffers, 0, self.num_games, num_steps, self.settings)
         else:
-            _play_random_parallel(self._buffers, num_steps, self.threads, *settings)
+            _play_random_parallel(self.buffers, num_steps, self.threads, self.settings)
 
     def restart(self, rows: np.ndarray) -> None:
         """Give up the games in `rows`: each goes to its next episode."""
         games = self._check_rows(rows)
         self.episodes[games] += 1
-        _restart_rows(self._buffers, games, self._seed, self.open_mice)
+        _restart_rows(self.buffers, games, self._seed, self.open_mice)
 
     def _check_rows(self, rows: np.ndarray) -> np.ndarray:
         rows = np.asarray(rows)
@@ -301,7 +312,7 @@ class Batch:
         if actions.shape != games.shape or not np.issubdtype(actions.dtype, np.integer):
             raise ValueError(f"actions must be {len(games)} integers, not {actions.dtype} {list(actions.shape)}")
         checked = np.ascontiguousarray(actions, np.int64)
-        fault = _first_illegal(self._buffers, games, checked)
+        fault = _first_illegal(self.buffers, games, checked)
         if fault >= 0:
             try:
                 check_action(self.states[games[fault]], int(actions[fault]))
@@ -311,24 +322,33 @@ class Batch:
 
     def view(self, rows: np.ndarray | None = None) -> View:
         """What the seats to act (in the games `rows`) may know: the argument of a player's `act`."""
-        games = self._rows if rows is None else np.asarray(rows, np.int64)
+        games = self._rows if rows is None else self._check_rows(rows)
         states, seeds = np.empty(len(games), STATE), np.empty(len(games), np.uint64)
         seats = self.seats[games]
         redact_rows(self.states, games, seats, states)
-        _decision_seeds(self._buffers, games, seeds)
+        _decision_seeds(self.buffers, games, seeds)
         return View(states, seats, seeds)
 
     def observe(self, seats: Any, out: np.ndarray | None = None) -> np.ndarray:
         """What `seats` (one, or [B]) see now, into `out` float32 [B, OBS_SIZE]."""
         seats = self._check_seats(seats)
-        out = np.empty((self.num_games, OBS_SIZE), np.float32) if out is None else out
+        out = self._check_out(out, OBS_SIZE)
         _observe_seats(self.states, seats, self.open_mice, out)
         return out
 
     def privileged(self, out: np.ndarray | None = None) -> np.ndarray:
         """Everything, hidden cards too, from the place of the seat to act: float32 [B, PRIVILEGED_SIZE]."""
-        out = np.empty((self.num_games, PRIVILEGED_SIZE), np.float32) if out is None else out
+        out = self._check_out(out, PRIVILEGED_SIZE)
         _observe_all_seats(self.states, self.seats, out)
+        return out
+
+    def _check_out(self, out: np.ndarray | None, size: int) -> np.ndarray:
+        """`out`, or a new array; a kernel would write past the end of one that is too small."""
+        shape = (self.num_games, size)
+        if out is None:
+            return np.empty(shape, np.float32)
+        if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != np.float32:
+            raise ValueError(f"out must be float32 {list(shape)}")
         return out
 
     def _check_seats(self, seats: Any) -> np.ndarray:
@@ -342,9 +362,9 @@ def setup_for(num_players: int, setup: Setup | None = None) -> Setup:
     """`setup` if given, else the standard one; raises `ValueError` where there is none."""
     if setup is not None:
         return setup
-    if isinstance(num_players, bool) or num_players not in SETUPS:
+    if not is_integer(num_players) or int(num_players) not in SETUPS:
         raise ValueError(f"num_players must be one of {list(SETUPS)}, not {num_players!r}")
-    return SETUPS[num_players]
+    return SETUPS[int(num_players)]
 
 
 def _setups_of(num_games: int, num_players: Any, setup: Setup | None) -> tuple[list[Setup], np.ndarray]:
@@ -353,8 +373,9 @@ def _setups_of(num_games: int, num_players: Any, setup: Setup | None) -> tuple[l
         return [setup_for(num_players, setup)], np.zeros(num_games, np.int64)
     if len(num_players) != num_games:
         raise ValueError(f"num_players must be one number or {num_games}, not {len(num_players)}")
-    kinds = sorted({int(players) for players in num_players})
-    return [setup_for(kind) for kind in kinds], np.array([kinds.index(players) for players in num_players], np.int64)
+    tables = [setup_for(players) for players in num_players]
+    setups = list(dict.fromkeys(tables))
+    return setups, np.array([setups.index(table) for table in tables], np.int64)
 
 
 def _allocate(num_games: int, setups: list[Setup], setup_of: np.ndarray) -> Buffers:

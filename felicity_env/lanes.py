@@ -6,17 +6,33 @@ begins, the learner one seat further. Rewards that fall due between two decision
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from felicity_env.batch import Batch
-from felicity_env.game import MAX_SEATS
+from felicity_env.game import MAX_SEATS, STATE
 from felicity_env.observation import OBS_SIZE
 from felicity_env.random_stream import mix
+from felicity_env.transcript import is_integer
 from felicity_env.view import Player, RandomPlayer, observations_of
 
 GIVE_UP_REWARD = -1.0
 Seating = Callable[[np.ndarray], np.ndarray]
+NOT_COMPILED = -1
+
+
+class Compiled(NamedTuple):
+    """Players that need no call from Python: much faster where few lanes wait for many short answers.
+
+    answer: a kernel that plays on in the lanes `rows` while a compiled player is to act, and stops at the learner's
+    turn, another player's, or the end of the game: `answer(buffers, settings, rows, seats of the learners, table
+    (player in each place), numbers, rewards (added to), ended (written), scratch (STATE [1]))`.
+    numbers: int64 [players], by which `answer` knows each player; `NOT_COMPILED` for the others.
+    """
+
+    answer: Callable[..., None]
+    numbers: np.ndarray
 
 
 class Lanes:
@@ -24,7 +40,8 @@ class Lanes:
 
     players: who may sit in the other seats. seating: for the lanes [K] about to begin a game, which of `players` sits
     in each place counted clockwise from the learner: integers [K, MAX_SEATS] (the first column is not read). Without it
-    the players sit in their order, or the only one everywhere. seat: the learner's, or None to rotate.
+    the players sit in their order, or the only one everywhere. seat: the learner's, or None to rotate. compiled: which
+    players are played by a kernel instead of their `act`.
 
     After a step: `rewards` float64 [B], `terminated` bool [B], and where terminated `final_observations`
     float32 [B, OBS_SIZE] and `final_seats` int64 [B] of the game that ended.
@@ -37,6 +54,7 @@ class Lanes:
         *,
         seating: Seating | None = None,
         seat: int | None = None,
+        compiled: Compiled | None = None,
     ) -> None:
         self.batch, self.players = batch, list(players)
         self._seating = seating or self._in_order
@@ -50,6 +68,7 @@ class Lanes:
         self.final_seats = np.zeros(lanes, np.int64)
         self._table = np.zeros((lanes, MAX_SEATS), np.int64)
         self._all = np.arange(lanes)
+        self._compiled, self._ended, self._scratch = compiled, np.zeros(lanes, np.bool_), np.empty(1, STATE)
         self.begin()
 
     def _in_order(self, rows: np.ndarray) -> np.ndarray:
@@ -61,6 +80,7 @@ class Lanes:
         seed = np.uint64(self.batch.seed)
         first = [int(mix(np.uint64(mix(seed)) + np.uint64(row))) >> 33 for row in self._all]
         self._first_seats = np.array(first, np.int64)  # random per lane; from there the seat rotates
+        self.rewards[:], self.terminated[:] = 0.0, False
         self._sit_down(self._all)
         self._answer()
 
@@ -74,8 +94,11 @@ class Lanes:
 
         give_up: lanes in which the learner ends the game instead, with reward `GIVE_UP_REWARD`.
         """
+        actions = np.asarray(actions)
+        if actions.shape != self._all.shape:
+            raise ValueError(f"actions must be {len(self._all)} integers, not {actions.dtype} {list(actions.shape)}")
         rows = self._all if give_up is None else np.setdiff1d(self._all, give_up)
-        self.batch.step(np.asarray(actions)[rows], rows)
+        self.batch.step(actions[rows], rows)
         self.rewards[:], self.terminated[:] = 0.0, False
         self._collect(rows)
         if give_up is not None:
@@ -107,12 +130,27 @@ class Lanes:
 
     def _answer(self) -> None:
         """Let the others move until the learner is to act in every lane."""
+        rows = self._all
         while True:
+            self._answer_compiled(rows)
             rows = np.flatnonzero(self.batch.seats != self.seats)
             if not len(rows):
                 return
             self.batch.step(self._choose(rows), rows)
             self._collect(rows)
+
+    def _answer_compiled(self, rows: np.ndarray) -> None:
+        """Let compiled players move in `rows` as long as it is their turn, in the next games too."""
+        if self._compiled is None:
+            return
+        batch, (answer, numbers) = self.batch, self._compiled
+        while len(rows):
+            state = (self.seats, self._table, numbers, self.rewards, self._ended, self._scratch)
+            answer(batch.buffers, batch.settings, rows, *state)
+            rows = rows[self._ended[rows]]
+            if len(rows):
+                self._end(rows)
+                self._sit_down(rows)
 
     def _choose(self, rows: np.ndarray) -> np.ndarray:
         """The actions of the players to act in `rows`: one call for each player."""
@@ -129,7 +167,7 @@ class Lanes:
 
 
 def _check_seat(batch: Batch, seat: int | None) -> int | None:
-    if seat is not None and (isinstance(seat, bool) or not 0 <= seat < batch.num_players.min()):
+    if seat is not None and (not is_integer(seat) or not 0 <= seat < batch.num_players.min()):
         raise ValueError(f"seat must be None or 0 to {batch.num_players.min() - 1}, not {seat!r}")
     return seat
 

@@ -94,10 +94,16 @@ class SeatVectorEnv(VectorEnv):
         if self.illegal == "raise":
             self.lanes.step(actions)
         else:
-            self._step_any(np.asarray(actions))
+            self._step_any(self._check_actions(actions))
         truncated = np.zeros(self.num_envs, np.bool_)
         lanes = self.lanes
         return lanes.observations.copy(), lanes.rewards.copy(), lanes.terminated.copy(), truncated, self._infos()
+
+    def _check_actions(self, actions: np.ndarray) -> np.ndarray:
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
+            raise ValueError(f"actions must be {self.num_envs} integers, not {actions.dtype} {list(actions.shape)}")
+        return actions.astype(np.int64)
 
     def _step_any(self, actions: np.ndarray) -> None:
         """A step in which actions may be illegal."""

@@ -10,6 +10,7 @@ import numpy as np
 from felicity_env.game import (
     MAX_ROUNDS,
     NO_CARD,
+    NUM_ACTIONS,
     PASS,
     PLACE,
     STATE,
@@ -87,7 +88,7 @@ def _check_dummy(setup: Setup, value: Any) -> tuple[int, ...]:
 
 
 def _check_cards(setup: Setup, key: str, value: Any) -> tuple[int, ...]:
-    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or np.ndim(value) == 0:
         raise ValueError(f"deal[{key!r}] must be a list of cards, not {value!r}")
     for card in value:
         if not is_integer(card) or card not in setup.cards:
@@ -123,7 +124,8 @@ def check_action(state: State, action: object) -> int:
     """`action` as an int if the acting seat may play it, else `ValueError` naming seat, action and what is legal."""
     if is_terminal(state):
         raise ValueError(f"the game is over; no seat can play {action!r}")
-    if not is_integer(action) or not is_legal(state, int(action)):  # type: ignore[call-overload]
+    in_range = is_integer(action) and 0 <= int(action) < NUM_ACTIONS  # type: ignore[call-overload]
+    if not in_range or not is_legal(state, int(action)):  # type: ignore[call-overload]
         raise ValueError(f"seat {state.seat} cannot play {action!r}: {legal_text(state)}")
     return int(action)  # type: ignore[call-overload]
 

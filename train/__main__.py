@@ -18,15 +18,16 @@ def main(config: Config, console: Console) -> int:
     """Train or resume; the exit status."""
     trainer = _resumed(config) if config.resume else _begun(config)
     folder = trainer.folder
-    console.print(f"run folder {folder}   (Ctrl-C saves and stops)", highlight=False)
+    console.print(f"run folder {folder}   (Ctrl-C saves and stops)", highlight=False, soft_wrap=True)
     with Progress(console, trainer.config.total_timesteps, trainer.model.num_timesteps) as progress:
         finished = trainer.learn(progress)
     if not finished:
-        console.print(f"stopped and saved; go on with:  python -m train --resume {folder}", highlight=False)
+        how = f"stopped and saved; go on with:  python -m train --resume {folder}"
+        console.print(how, highlight=False, soft_wrap=True)
         return 130
     console.print("evaluating ...", highlight=False)
     console.print(as_table(trainer.finish()))
-    console.print(f"the policy plays as  net:{folder}", highlight=False)
+    console.print(f"the policy plays as  net:{folder}", highlight=False, soft_wrap=True)
     return 0
 
 
@@ -53,9 +54,12 @@ def cli(arguments: list[str] | None = None) -> int:
     try:
         config = tyro.cli(Config, prog="python -m train", args=arguments)
         return main(config, console)
-    except (RunError, ValueError) as error:
-        Console(stderr=True).print(f"error: {error}", highlight=False, markup=False)
+    except (RunError, ValueError, OSError) as error:
+        Console(stderr=True).print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)
         return 2
+    except KeyboardInterrupt:
+        Console(stderr=True).print("stopped; --resume goes on from the run's last checkpoint", highlight=False)
+        return 130
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """The settings of a training run: one frozen dataclass; its docstrings are the `--help`."""
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+import re
+from dataclasses import asdict, dataclass, fields
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,6 +11,7 @@ import agents
 from felicity_env import SETUPS
 from train.opponents import PAST, SELF
 
+_WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 MAX_SEED = 2**32 - 1  # evaluation uses seeds from 2**62, so the two never meet
 
 
@@ -18,7 +21,7 @@ class Config:
 
     num_players: tuple[int, ...] = (4,)
     """Seats at the tables: 3, 4 or 5, or several for mixed tables (`--num-players 3 4 5`)."""
-    total_timesteps: int = 4_500_000
+    total_timesteps: int = 6_000_000
     """Decisions of the learner in all."""
     seed: int = 0
     """Of weights, games and opponents; 0 to 2**32 - 1."""
@@ -33,10 +36,8 @@ class Config:
     """What a game pays the learner; see `felicity_env.REWARDS`. Points round by round taught it most in few minutes."""
     reward_scale: float = 0.05
     """Rewards are multiplied by this before they are learned from."""
-    mix: dict[str, float] = field(
-        default_factory=lambda: {"self": 0.4, "past": 0.2, "anchor": 0.2, "ev": 0.15, "random": 0.05}
-    )
-    """Who sits in the other seats, by weight: `self` (as it is now), `past` (older selves), or any player code."""
+    mix: tuple[str, ...] = ("self=0.4", "past=0.2", "anchor=0.2", "ev=0.1", "random=0.1")
+    """Who sits in the other seats, NAME=WEIGHT: `self` (as it is now), `past` (older selves), or any player code."""
     num_past: int = 2
     """How many older selves are kept."""
     remember_every: int = 15
@@ -91,9 +92,12 @@ class Config:
         )
         counts += ("curve_every", "curve_blocks", "evaluation_blocks")
         positive = (*counts, "learning_rate", "reward_scale", "clip_coef")
-        unknown = [code for code in self.mix if not _is_opponent(code)]
+        malformed = [text for text in self.mix if not _WEIGHT.fullmatch(text)]
+        if malformed:
+            return [(True, f"--mix needs NAME=WEIGHT with a weight of 0 or more, not {' '.join(malformed)}")]
+        unknown = [code for code in self.weights if not _is_opponent(code)]
         return [
-            *((getattr(self, name) <= 0, f"{_option(name)} must be positive") for name in positive),
+            *((not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive") for name in positive),
             (not self.num_players, "--num-players needs at least one number"),
             (
                 not set(self.num_players) <= set(SETUPS),
@@ -102,20 +106,26 @@ class Config:
             (not 0 <= self.seed <= MAX_SEED, f"--seed must be 0 to {MAX_SEED}, not {self.seed}"),
             (not 0 <= self.gamma <= 1, f"--gamma must be 0 to 1, not {self.gamma}"),
             (not 0 <= self.gae_lambda <= 1, f"--gae-lambda must be 0 to 1, not {self.gae_lambda}"),
-            (min(self.ent_coef, self.ent_coef_end) < 0, "--ent-coef and --ent-coef-end must not be negative"),
+            *(
+                (not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative")
+                for name in ("ent_coef", "ent_coef_end")
+            ),
             (self.num_past < 0, "--num-past must not be negative"),
             (bool(unknown), f"--mix has unknown players {unknown}; it may name self, past and player codes"),
-            (
-                min(self.mix.values(), default=0) < 0 or sum(self.mix.values()) <= 0,
-                "--mix needs weights, none negative",
-            ),
-            (self.num_past == 0 and self.mix.get(PAST, 0) > 0, "--mix has past selves, but --num-past is 0"),
+            (sum(self.weights.values()) <= 0, "--mix needs a weight above 0"),
+            (self.num_envs < len(self.num_players), "--num-envs must be at least as many as --num-players names"),
+            (self.num_past == 0 and self.weights.get(PAST, 0) > 0, "--mix has past selves, but --num-past is 0"),
             (
                 self.batch_size > self.num_envs * self.num_steps,
                 "--batch-size is more than --num-envs times --num-steps",
             ),
             (any(size <= 0 for size in self.hidden_sizes) or not self.hidden_sizes, "--hidden-sizes must be positive"),
         ]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """`mix` as a mapping."""
+        return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in self.mix)}
 
     @property
     def rollout_size(self) -> int:

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
+from agents.compiled import compiled_among
 from agents.network import Layers, NetworkPlayer, save_policy
 from felicity_env import OBS_SIZE, Batch, game_seed
 from felicity_env.game import NUM_ACTIONS
@@ -42,7 +44,7 @@ class Trainer:
         self.config, self.folder = config, folder
         torch.set_num_threads(config.threads)
         self.rng = np.random.default_rng([config.seed, 1])
-        self.pool = OpponentPool(config.mix, num_past=config.num_past, open_mice=config.open_mice, rng=self.rng)
+        self.pool = OpponentPool(config.weights, num_past=config.num_past, open_mice=config.open_mice, rng=self.rng)
         self.curve: list[dict[str, Any]] = []
         self.updates = 0
         self.seconds = 0.0
@@ -59,7 +61,8 @@ class Trainer:
         if self.pool.newest.player is None:
             self.pool.update([(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))])
         return self.env_class(
-            Lanes(batch, self.pool.players, seating=self.pool.seating), reward_scale=config.reward_scale
+            Lanes(batch, self.pool.players, seating=self.pool.seating, compiled=compiled_among(self.pool.players)),
+            reward_scale=config.reward_scale,
         )
 
     def learn(self, progress: Progress) -> bool:
@@ -71,10 +74,15 @@ class Trainer:
         with callback.stop_on_interrupt():
             if left > 0:
                 self.model.learn(left, callback=callback, reset_num_timesteps=self.model.num_timesteps == 0)
-        if not callback.stopped:
-            self.add_to_curve()
-        self.save()
+            self.model.logger.close()
+            if not callback.stopped and not self._is_measured():
+                self.add_to_curve()
+            self.save()
         return not callback.stopped
+
+    def _is_measured(self) -> bool:
+        """Whether the curve has a point of the policy as it is now."""
+        return bool(self.curve) and self.curve[-1]["timesteps"] == self.model.num_timesteps
 
     def layers(self) -> Layers:
         """The policy's layers [in, out] as NumPy arrays."""
@@ -104,7 +112,10 @@ class Trainer:
         config = self.config
         about = {"open_mice": config.open_mice, "num_players": list(config.num_players), "commit": run_folder.commit()}
         about["timesteps"] = self.model.num_timesteps
-        save_policy(self.folder, self.layers(), **about)
+        try:
+            save_policy(self.folder, self.layers(), **about)
+        except (OSError, SafetensorError) as error:
+            raise run_folder.RunError(f"cannot write the policy into {self.folder}: {error}") from error
         player, begin = NetworkPlayer(str(self.folder)), time.monotonic()
         results = [
             evaluate(player, num_players=n, num_blocks=config.evaluation_blocks, stream=_FINAL_STREAM)

@@ -1,6 +1,7 @@
 """The folder of a run: what is in it, and writes that leave the old file whole when they fail."""
 
 import errno
+import io
 import json
 import os
 import platform
@@ -81,7 +82,7 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
+    except OSError as error:
         temporary.unlink(missing_ok=True)
         raise RunError(f"cannot write {path}: {_reason(error)}; the file there before is whole") from error
 
@@ -99,7 +100,9 @@ def write_json(path: Path, values: Any) -> None:
 
 def save_checkpoint(folder: Path, content: dict[str, Any]) -> None:
     """Tensors, numbers and text, atomically; read again without running any pickled code."""
-    write_atomically(folder / CHECKPOINT, lambda part: torch.save(content, part))
+    buffer = io.BytesIO()
+    torch.save(content, buffer)  # straight to a full disk it fails without saying so
+    write_atomically(folder / CHECKPOINT, lambda part: part.write_bytes(buffer.getbuffer()))
 
 
 def load_checkpoint(folder: Path) -> dict[str, Any]:
@@ -112,4 +115,8 @@ def load_checkpoint(folder: Path) -> dict[str, Any]:
     try:
         return torch.load(path, weights_only=True)
     except Exception as error:  # torch raises whatever its readers stumble over
-        raise RunError(f"{path} is damaged and cannot be read: {str(error).splitlines()[0]}") from error
+        raise RunError(f"{path} is damaged and cannot be read: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

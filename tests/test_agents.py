@@ -1,0 +1,630 @@
+"""Players: the yardstick is as specified, values are exact, policies are read back as written, nobody sees too much."""
+
+import gc
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from itertools import product
+from math import prod
+from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+import agents
+from agents.anchor import AnchorPlayer
+from agents.belief import expected_sack
+from agents.ev import STANDS, START_COST, EvPlayer
+from agents.network import NetworkPlayer, choose, load_policy, logits_of, save_policy
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, View
+from felicity_env.game import AUCTION, HIDDEN, PASS, SETUPS, STATE, State, num_slots, sack_value, slot_owner
+from felicity_env.information import redact, resample
+from felicity_env.kernel import kernel
+from tests.helpers import (
+    ALL_SETUPS,
+    C3,
+    C5,
+    C8,
+    C11,
+    C15,
+    COMPILED,
+    LARGE,
+    M5,
+    M8,
+    RABBIT,
+    SMALL,
+    auction,
+    bid,
+    new_game,
+    play,
+    random_game,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+MANY = 40 if COMPILED else 2
+
+# The yardstick never changes: a change here would make every stored share against it worthless.
+ANCHOR_DECISIONS = "7528113f5683cb81"
+
+
+def view_of(states: np.ndarray, words: np.ndarray) -> View:
+    """The decisions of the seats to act in `states`, as they may know them."""
+    seats = states["seat"].astype(np.int64)
+    return View(redact(states, seats), seats, words.astype(np.uint64))
+
+
+def decide(player: agents.Player, state: State, word: int = 0) -> int:
+    """What the seat to act plays."""
+    return int(player.act(view_of(np.array([state], STATE), np.array([word])))[0])
+
+
+def random_words(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(2**64, size=count, dtype=np.uint64)
+
+
+def highest_raise(player: agents.Player, state: State) -> int:
+    """The highest bid the player makes here with mice enough; it must make every lower one and none above."""
+    state.mice[state.seat] = 40
+    bids = []
+    for amount in range(1, 41):
+        state.high_bid = amount - 1
+        bids.append(decide(player, state) == bid(amount))
+    assert bids == sorted(bids, reverse=True)
+    return sum(bids)
+
+
+def last_of_four(*cards: int, **dealt: object) -> State:
+    """Seat 3 decides, opposite one other: it sees the whole row (its own card is the last), passing pays 6."""
+    return play(auction(4, cards, removed=[RABBIT if RABBIT not in cards else SMALL] * 4, **dealt), PASS, PASS, bid(1))
+
+
+def alone_of_four(*cards: int) -> State:
+    """Seat 3 is alone and nobody has bid."""
+    return play(auction(4, cards, removed=[RABBIT if RABBIT not in cards else C11] * 4), PASS, PASS, PASS)
+
+
+def small_net(seed: int = 0, *, hidden: int = 12, scale: float = 1.0, greedy: bool = False) -> NetworkPlayer:
+    """A network with random weights."""
+    rng = np.random.default_rng(seed)
+    sizes = [(OBS_SIZE, hidden), (hidden, NUM_ACTIONS)]
+    layers = [
+        (rng.normal(0, scale, size).astype(np.float32), rng.normal(0, 1, size[1]).astype(np.float32)) for size in sizes
+    ]
+    return NetworkPlayer.of(layers, greedy=greedy)
+
+
+def everybody() -> dict[str, agents.Player]:
+    coded = {code: agents.make(code) for code in ("random", "anchor", "ev")}
+    return coded | {"net": small_net(), "net@greedy": small_net(greedy=True)}
+
+
+NAMES = list(everybody())
+
+
+def played_batch(player: agents.Player, steps: int, *, games: int = 60, seed: int = 0) -> list[View]:
+    """The views of every step of a batch of mixed tables in which `player` sits everywhere (the batch checks it)."""
+    batch = Batch(games, [3, 4, 5] * (games // 3), seed=seed)
+    views = []
+    for _ in range(steps):
+        views.append(batch.view())
+        batch.step(player.act(views[-1]))
+    return views
+
+
+# --- anchor -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cards", "highest"),
+    [
+        ((C3, C5, C8, C11), 27 - 6),
+        ((C3, C3, C3, C3), 12 - 6),
+        ((M8, M5, C15, C8), 10 - 6),  # negative cats count
+        ((LARGE, C8, C3, C3), 14 - 6),  # a dog is worth 0 and chases nothing
+        ((SMALL, M8, C15, C3), 10 - 6),
+        ((LARGE, SMALL, C8, C3), 11 - 6),
+        ((RABBIT, C8, C3, C3), 14 - 6),
+        ((M8, C8, C3, C3), 0),  # 6 - 6
+        ((M8, M5, C3, C3), 0),
+    ],
+)
+def test_anchor_raises_by_one_up_to_the_cats_less_what_a_pass_pays(cards, highest):
+    assert highest_raise(AnchorPlayer(), last_of_four(*cards)) == highest
+
+
+@pytest.mark.parametrize(
+    ("players", "passes", "cards", "highest"),
+    [
+        (4, 0, (C3, C5, C8, C11), 9),  # 3 + 3 * 2.9 - 2 = 9.7
+        (4, 0, (M8, C15, C15, C15), 0),  # -8 + 8.7 - 2
+        (4, 1, (C3, C5, C8, C11), 9),  # 3 + its own 5 + 2 * 2.9 - 4 = 9.8
+        (4, 1, (C3, M8, C15, C15), 0),
+        (4, 2, (C3, C5, LARGE, C15), 4),  # 3 + 5 + 0 + 2.9 - 6 = 4.9: its own dog is worth 0
+        (5, 0, (C5, C3, C3, C3, C3), 14),  # 5 + 4 * 2.9 - 2 = 14.6
+        (5, 1, (C5, C15, M8, M8, M8), 25),  # 20 + 8.7 - 3 = 25.7
+        (5, 3, (C5, C5, C5, C5, C15), 16),  # 20 + 2.9 - 6 = 16.9
+    ],
+)
+def test_anchor_counts_its_own_face_down_card_and_2_9_for_each_it_does_not_see(players, passes, cards, highest):
+    assert highest_raise(AnchorPlayer(), play(auction(players, cards), *[PASS] * passes)) == highest
+
+
+def test_anchor_counts_the_card_of_the_dummy():
+    state = auction(3, (C5, M8, M8), dummy=(C8, M8, M5, C3, C5, C11, C15, LARGE, SMALL))
+    assert highest_raise(AnchorPlayer(), state) == 15  # 8 + its own 5 + 2 * 2.9 - 3 = 15.8
+
+
+@pytest.mark.parametrize(
+    ("cards", "buys"),
+    [
+        ((M8, C3, C3, C3), True),  # 1
+        ((M8, C5, C3, RABBIT), False),  # 0
+        ((C3, M8, C5, LARGE), False),  # 0 to the anchor, which ignores dogs
+        ((M8, SMALL, RABBIT, C3), False),  # -5 to the anchor, 3 in truth
+        ((C15, LARGE, RABBIT, M8), True),  # 7 to the anchor, -8 in truth
+    ],
+)
+def test_anchor_alone_without_a_bid_buys_if_its_count_is_at_least_one_and_it_has_a_mouse(cards, buys):
+    state = alone_of_four(*cards)
+    assert decide(AnchorPlayer(), state) == (bid(1) if buys else PASS)
+    state.mice[3] = 0
+    assert decide(AnchorPlayer(), state) == PASS
+
+
+def test_anchor_never_bids_more_than_its_mice():
+    state = last_of_four(C15, C15, C15, C15)
+    state.mice[3], state.high_bid = 3, 2
+    assert decide(AnchorPlayer(), state) == bid(3)
+    state.high_bid = 3
+    assert decide(AnchorPlayer(), state) == PASS
+
+
+@pytest.mark.parametrize("hand", [(M8, M5, C3, C5, C8, C11, C15, LARGE, SMALL), (M5, RABBIT, SMALL), (C3, C15)])
+def test_anchor_places_every_card_of_its_hand_equally_often(hand):
+    state = new_game(4)
+    state.hands[0] = sum(1 << card for card in hand)
+    draws = 9000
+    actions = AnchorPlayer().act(view_of(np.repeat(np.array([state], STATE), draws), random_words(draws)))
+    counts = np.bincount(actions, minlength=NUM_ACTIONS)
+    assert counts[list(hand)].sum() == draws
+    expected = draws / len(hand)
+    assert ((counts[list(hand)] - expected) ** 2 / expected).sum() < 27  # 0.999 of chi-square with 8 or fewer freedoms
+
+
+def digest_of_decisions(code: str, steps: int) -> str:
+    """Of the actions that a player takes in games among itself at 3, 4 and 5 seats."""
+    digest, batch, player = hashlib.sha256(), Batch(12, [3, 4, 5] * 4, seed=1), agents.make(code)
+    for _ in range(steps):
+        actions = np.asarray(player.act(batch.view()), np.int64)
+        digest.update(actions.astype("<i8").tobytes())
+        batch.step(actions)
+    return digest.hexdigest()[:16]
+
+
+@pytest.mark.skipif(not COMPILED, reason="many games; the next test compares compiled with plain")
+def test_anchor_decides_in_a_thousand_rounds_as_it_always_has():
+    assert digest_of_decisions("anchor", 2000) == ANCHOR_DECISIONS
+
+
+@pytest.mark.skipif(not COMPILED, reason="there is nothing compiled to compare with")
+def test_players_decide_the_same_compiled_and_in_plain_python():
+    names = ("random", "anchor", "ev")
+    code = f"from tests.test_agents import *; print(*[digest_of_decisions(name, 40) for name in {names}])"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == [digest_of_decisions(name, 40) for name in names], done.stderr
+
+
+# --- ev ---------------------------------------------------------------------------------------------------------------
+
+
+def auction_positions(count: int) -> list[tuple[State, State]]:
+    """(truth, as the seat to act may know it) at random moments of auctions of every setup."""
+    positions = []
+    for setup in ALL_SETUPS:
+        rng = np.random.default_rng(setup.seats)
+        for seed in range(count):
+            states = random_game(setup, seed).states
+            states = states[states["phase"] == AUCTION]
+            picked = states[rng.integers(len(states), size=2)]
+            positions += zip(picked, redact(picked, picked["seat"]), strict=True)
+    return positions
+
+
+def cards_that_fit(state: State, slot: int) -> list[int]:
+    """What may lie in a slot, by what is public: every card of a set that its owner has not laid yet."""
+    if state.row[slot] != HIDDEN:
+        return [int(state.row[slot])]
+    unseen = int(state.deck) & ~int(state.played[slot_owner(state, slot)])
+    return [card for card in range(10) if unseen >> card & 1]
+
+
+@kernel
+def _mean_worth(rows):
+    total = 0
+    for k in range(len(rows)):
+        total += sack_value(rows[k], rows.shape[1])
+    return total / len(rows)
+
+
+def enumerated_sack(state: State) -> float:
+    """Mean worth of the sack over every combination of cards that fit."""
+    slots = [cards_that_fit(state, slot) for slot in range(num_slots(state))]
+    return _mean_worth(np.array(list(product(*slots)), np.int16))
+
+
+def test_expected_sack_is_the_mean_over_every_combination_of_possible_cards():
+    hidden = 0
+    for _, state in auction_positions(MANY):
+        combinations = prod(len(cards_that_fit(state, slot)) for slot in range(num_slots(state)))
+        if not COMPILED and combinations > 1000:
+            continue
+        hidden += combinations > 1
+        assert expected_sack(state) == pytest.approx(enumerated_sack(state), abs=1e-9)
+    assert hidden > 2 * MANY
+
+
+def test_expected_sack_is_the_mean_over_resampled_worlds():
+    rng = np.random.default_rng(5)
+    for players in SETUPS:
+        state = auction(players)
+        worlds = resample(np.repeat(redact(np.array([state], STATE), int(state.seat)), 4000), rng)
+        values = [sack_value(world["row"], num_slots(state)) for world in worlds]
+        expected = expected_sack(redact(np.array([state], STATE), int(state.seat))[0])
+        assert abs(np.mean(values) - expected) < 4 * np.std(values) / np.sqrt(len(values))
+
+
+@pytest.mark.parametrize(
+    ("cards", "highest"),
+    [
+        ((C3, C5, C8, C11), 27 - 1 - 6),  # one other: now = last = 6, and the winner starts the next round
+        ((LARGE, C5, C8, C11), 13 - 1 - 6),  # the large dog chases the 11
+        ((SMALL, M8, C15, C3), 18 - 1 - 6),  # the small dog chases the -8
+        ((LARGE, SMALL, C8, C11), 19 - 1 - 6),
+        ((M8, C5, C3, C5), 0),
+    ],
+)
+def test_ev_raises_up_to_the_worth_of_the_sack_less_start_and_pass(cards, highest):
+    assert highest_raise(EvPlayer(), last_of_four(*cards)) == highest
+
+
+def test_ev_counts_no_start_in_the_last_round_and_no_pass_in_a_dry_one():
+    state = last_of_four(C3, C5, C8, C11)
+    state.round_number = 8
+    assert highest_raise(EvPlayer(), state) == 27 - 6
+    state.pots[:] = 0
+    assert highest_raise(EvPlayer(), state) == 27
+
+
+@pytest.mark.parametrize(
+    ("cards", "buys"),
+    [
+        ((M8, C3, C3, C3), True),
+        ((M8, C5, C3, RABBIT), False),
+        ((M8, SMALL, RABBIT, C3), True),
+        ((C15, LARGE, RABBIT, M8), False),
+    ],
+)
+def test_ev_alone_without_a_bid_buys_what_is_worth_its_price(cards, buys):
+    assert decide(EvPlayer(), alone_of_four(*cards)) == (bid(1) if buys else PASS)
+
+
+def test_ev_raises_just_when_its_formula_says_so():
+    compared = set()
+    for truth, known in auction_positions(MANY):
+        value, last = expected_sack(known), truth.pots[truth.num_seats - 2]
+        raised = truth.high_bid + 1
+        gain = value - raised
+        if truth.passes < truth.num_seats - 1:
+            start = START_COST if truth.round_number + 1 < truth.num_rounds else 0.0
+            gain = STANDS * (value - start - raised) + (1 - STANDS) * last - truth.pots[truth.passes]
+        if abs(gain) > 1e-9:
+            raises = gain > 0 and raised <= truth.mice[truth.seat]
+            assert decide(EvPlayer(), truth) == (bid(raised) if raises else PASS)
+            compared.add(raises)
+    assert compared == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("hand", "mice_on_table", "card"),
+    [
+        ((M8, M5, LARGE, RABBIT, SMALL, C3), True, RABBIT),
+        ((M8, SMALL, C15), True, SMALL),
+        ((M5, C11, C15), True, C11),
+        ((LARGE, M8, M5), True, M8),
+        ((M5, LARGE), True, M5),
+        ((M8, M5, C3), False, M8),
+        ((LARGE, M5, C3), False, M5),
+        ((LARGE, RABBIT, C3), False, LARGE),
+        ((C15, C11), False, C11),
+    ],
+)
+def test_ev_places_its_worst_card_but_keeps_spoilers_for_rounds_without_mice(hand, mice_on_table, card):
+    state = new_game(4)
+    state.hands[0] = sum(1 << c for c in hand)
+    state.pots[:] = state.pots if mice_on_table else 0
+    assert decide(EvPlayer(), state) == card
+
+
+# --- every player -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_action_is_legal_at_every_table(name):
+    player = everybody()[name]
+    views = played_batch(player, 20 * MANY // 2)
+    legal = [view.action_masks[np.arange(len(view)), player.act(view)] for view in views]
+    assert np.concatenate(legal).all()
+    assert sum(map(len, views)) > 500
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_action_is_the_same_in_all_worlds_that_the_seat_cannot_tell_apart(name):
+    player, rng, changed = everybody()[name], np.random.default_rng(3), 0
+    for setup in SETUPS.values():
+        truth = np.concatenate([random_game(setup, seed).states[:-1:7] for seed in range(MANY // 2 + 1)])
+        words, known = random_words(len(truth)), redact(truth, truth["seat"])
+        worlds = resample(known, rng)
+        changed += int((worlds["hands"] != truth["hands"]).any(axis=1).sum())
+        assert (player.act(view_of(worlds, words)) == player.act(view_of(truth, words))).all()
+    assert changed > 5 * MANY
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_action_depends_neither_on_the_size_nor_on_the_order_of_the_batch(name):
+    player = everybody()[name]
+    rng = np.random.default_rng(4)
+    for view in played_batch(agents.make("random"), 3 * MANY)[::12]:
+        together, order = player.act(view), rng.permutation(len(view))
+        assert (player.act(view.take(order)) == together[order]).all()
+        one_by_one = [int(player.act(view.take(np.array([row])))[0]) for row in range(len(view))]
+        assert one_by_one == together.tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_view_gets_no_actions_and_a_view_is_left_as_it_was(name):
+    player = everybody()[name]
+    view = Batch(9, [3, 4, 5] * 3).view()
+    before = view.states.tobytes(), view.seats.tobytes(), view.seeds.tobytes()
+    assert player.act(view.take(np.array([], np.int64))).shape == (0,)
+    assert player.act(view).shape == (9,)
+    assert (view.states.tobytes(), view.seats.tobytes(), view.seeds.tobytes()) == before
+
+
+def reachable(root: object) -> list[object]:
+    """All objects that can be had from `root` without going through modules, classes and functions."""
+    found, left = {id(root): root}, [root]
+    while left:
+        for thing in gc.get_referents(left.pop()):
+            if id(thing) not in found and not isinstance(thing, ModuleType | type | FunctionType | BuiltinFunctionType):
+                found[id(thing)] = thing
+                left.append(thing)
+    return list(found.values())
+
+
+def games_held(root: object) -> list[object]:
+    return [
+        thing
+        for thing in reachable(root)
+        if isinstance(thing, Batch | View | np.random.Generator)
+        or (isinstance(thing, np.ndarray | np.void) and thing.dtype == STATE)
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_player_holds_on_to_a_game(name):
+    player = everybody()[name]
+    played_batch(player, 3)
+    assert not games_held(player)
+
+
+def test_a_player_that_holds_a_game_would_be_found():
+    assert games_held(SimpleNamespace(memory={"last": [Batch(1).view().states]}))
+
+
+# --- codes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["random", "anchor", "ev"])
+def test_a_code_makes_a_player(code):
+    assert agents.make(code).act(Batch(3).view()).shape == (3,)
+
+
+@pytest.mark.parametrize("code", ["", "evv", "EV", "ev ", "network", "no-module:make", ":make"])
+def test_an_unknown_code_lists_those_there_are(code):
+    with pytest.raises(ValueError, match=r"no player .*") as caught:
+        agents.make(code)
+    for name in agents.PLAYERS:
+        assert f"\n  {name} " in str(caught.value)
+    assert "package.module:function" in str(caught.value)
+
+
+def test_every_code_has_a_line_of_help():
+    assert all(code.help and "\n" not in code.help for code in agents.PLAYERS.values())
+
+
+@pytest.mark.parametrize("code", ["net", "net:"])
+def test_net_without_a_path_says_that_it_needs_one(code):
+    with pytest.raises(ValueError, match="'net' needs an argument: net:PATH"):
+        agents.make(code)
+
+
+def test_a_code_that_takes_no_argument_refuses_one():
+    with pytest.raises(ValueError, match="'ev' takes no argument, got '200'"):
+        agents.make("ev:200")
+
+
+def make_own_player() -> agents.Player:
+    return EvPlayer()
+
+
+def make_nothing() -> None:
+    return None
+
+
+def test_a_function_of_a_module_makes_a_player():
+    assert isinstance(agents.make("tests.test_agents:make_own_player"), EvPlayer)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("tests.no_such_module:make", "cannot make a player by tests.no_such_module:make"),
+        ("tests.test_agents:no_such_function", "no_such_function"),
+        ("tests.test_agents:", "cannot make a player"),
+        ("tests.test_agents:make_nothing", "has no method act"),
+    ],
+)
+def test_a_function_that_makes_no_player_is_named(code, message):
+    with pytest.raises(ValueError, match=message):
+        agents.make(code)
+
+
+# --- network ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_numpy_network_computes_what_torch_computes():
+    torch.manual_seed(0)
+    linear = [torch.nn.Linear(a, b) for a, b in ((OBS_SIZE, 20), (20, 30), (30, NUM_ACTIONS))]
+    model = torch.nn.Sequential(linear[0], torch.nn.Tanh(), linear[1], torch.nn.Tanh(), linear[2])
+    layers = [(m.weight.detach().numpy().T, m.bias.detach().numpy()) for m in linear]
+    observations = np.concatenate([view.observations() for view in played_batch(agents.make("random"), 20)])
+    with torch.no_grad():
+        expected = model(torch.from_numpy(observations)).numpy()
+    assert logits_of(layers, observations) == pytest.approx(expected, abs=1e-5)
+
+
+def test_sampled_actions_are_as_frequent_as_the_softmax_over_legal_actions_says():
+    player, draws = small_net(scale=0.1), 20_000
+    state = np.array([play(auction(4), bid(3))], STATE)
+    view = view_of(np.repeat(state, draws), random_words(draws))
+    logits = logits_of(player.layers, view.observations()[:1])[0].astype(float)
+    weights = np.where(view.action_masks[0] == 1, np.exp(logits - logits.max()), 0.0)
+    expected = draws * weights / weights.sum()
+    counts = np.bincount(player.act(view), minlength=NUM_ACTIONS)
+    assert (counts[expected == 0] == 0).all()
+    likely = expected > 5
+    freedoms = int(likely.sum()) - 1
+    distance = ((counts - expected)[likely] ** 2 / expected[likely]).sum()
+    assert freedoms >= 4
+    assert distance < freedoms + 4 * np.sqrt(2 * freedoms)
+
+
+def test_the_greedy_network_takes_the_best_legal_action():
+    player = small_net(greedy=True)
+    view = played_batch(agents.make("random"), 30)[-1]
+    logits = logits_of(player.layers, view.observations())
+    legal = [np.flatnonzero(mask) for mask in view.action_masks]
+    assert player.act(view).tolist() == [
+        int(row[np.argmax(scores[row])]) for row, scores in zip(legal, logits, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("uniform", [None, 0.0, 0.5, 1 - 2**-24])
+def test_an_illegal_action_is_never_chosen_however_high_its_logit(uniform):
+    rng = np.random.default_rng(0)
+    masks = (rng.random((500, NUM_ACTIONS)) < 0.1).astype(np.int8)
+    masks[:, 7] = 1
+    logits = np.where(masks == 1, rng.normal(-50, 30, masks.shape), 1000.0).astype(np.float32)
+    uniforms = None if uniform is None else np.full(500, uniform)
+    chosen = choose(logits, masks, uniforms)
+    assert masks[np.arange(500), chosen].all()
+
+
+def saved_policy(folder: Path, **about: object) -> NetworkPlayer:
+    folder.mkdir(exist_ok=True)
+    player = small_net(1)
+    save_policy(folder, player.layers, **{"open_mice": False, **about})
+    return player
+
+
+def test_a_policy_is_read_back_as_it_was_written(tmp_path):
+    written = saved_policy(tmp_path, timesteps=7)
+    layers, about = load_policy(tmp_path)
+    assert about["timesteps"] == 7
+    for (weight, bias), (weight_read, bias_read) in zip(written.layers, layers, strict=True):
+        assert weight.tobytes() == weight_read.tobytes()
+        assert bias.tobytes() == bias_read.tobytes()
+    view = played_batch(agents.make("random"), 25)[-1]
+    assert agents.make(f"net:{tmp_path}").act(view).tolist() == written.act(view).tolist()
+    assert agents.make(f"net:{tmp_path / 'policy.json'}").act(view).tolist() == written.act(view).tolist()
+
+
+def test_the_greedy_form_of_a_saved_policy_plays_its_best_action(tmp_path):
+    written = saved_policy(tmp_path)
+    view = played_batch(agents.make("random"), 25)[-1]
+    greedy = NetworkPlayer.of(written.layers, greedy=True).act(view)
+    assert agents.make(f"net:{tmp_path}@greedy").act(view).tolist() == greedy.tolist()
+    assert greedy.tolist() != written.act(view).tolist()
+
+
+def test_a_policy_trained_with_open_mice_is_shown_them(tmp_path):
+    view = played_batch(agents.make("random"), 25)[-1]
+    written = saved_policy(tmp_path, open_mice=True)
+    expected = NetworkPlayer.of(written.layers, open_mice=True, greedy=True).act(view).tolist()
+    assert agents.make(f"net:{tmp_path}@greedy").act(view).tolist() == expected
+    assert expected != NetworkPlayer.of(written.layers, greedy=True).act(view).tolist()
+
+
+def change_json(folder: Path, **changes: object) -> None:
+    file = folder / "policy.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def truncate_tensors(folder: Path) -> None:
+    file = folder / "policy.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def other_layers(folder: Path, *shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    layers = [(np.zeros(weight, np.float32), np.zeros(bias, np.float32)) for weight, bias in shapes]
+    save_policy(folder, layers, open_mice=False)
+
+
+DAMAGES = {
+    "no json": lambda f: (f / "policy.json").unlink(),
+    "no tensors": lambda f: (f / "policy.safetensors").unlink(),
+    "json cut off": lambda f: (f / "policy.json").write_text('{"format": '),
+    "json is a list": lambda f: (f / "policy.json").write_text("[]"),
+    "json is binary": lambda f: (f / "policy.json").write_bytes(b"\xff\xfe\x00"),
+    "tensors cut off": truncate_tensors,
+    "tensors are text": lambda f: (f / "policy.safetensors").write_text("these are no tensors"),
+    "tensors empty": lambda f: (f / "policy.safetensors").write_bytes(b""),
+    "other format": lambda f: change_json(f, format="felicity-policy-0"),
+    "other rules": lambda f: change_json(f, rules_version=999),
+    "other activation": lambda f: change_json(f, activation="relu"),
+    "other sections": lambda f: change_json(f, sections=[["num_players", 4]]),
+    "no layers": lambda f: other_layers(f),
+    "too few inputs": lambda f: other_layers(f, ((OBS_SIZE - 1, NUM_ACTIONS), (NUM_ACTIONS,))),
+    "too few actions": lambda f: other_layers(f, ((OBS_SIZE, NUM_ACTIONS - 1), (NUM_ACTIONS - 1,))),
+    "layers do not meet": lambda f: other_layers(f, ((OBS_SIZE, 5), (5,)), ((6, NUM_ACTIONS), (NUM_ACTIONS,))),
+    "bias of another size": lambda f: other_layers(f, ((OBS_SIZE, NUM_ACTIONS), (1,))),
+    "weight in one dimension": lambda f: other_layers(f, ((OBS_SIZE,), (NUM_ACTIONS,))),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_or_foreign_policy_is_refused_by_its_path(tmp_path, damage):
+    folder = tmp_path / "some_run"
+    saved_policy(folder)
+    assert NetworkPlayer(str(folder)).about["open_mice"] is False
+    DAMAGES[damage](folder)
+    with pytest.raises(ValueError, match="some_run"):
+        agents.make(f"net:{folder}")
+
+
+def test_a_policy_that_does_not_say_whether_mice_were_open_is_refused(tmp_path):
+    saved_policy(tmp_path)
+    file = tmp_path / "policy.json"
+    file.write_text(json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "open_mice"}))
+    with pytest.raises(ValueError, match="damaged"):
+        load_policy(tmp_path)
+
+
+def test_a_path_without_a_policy_is_named():
+    with pytest.raises(ValueError, match=r"no policy can be read from .*nowhere"):
+        agents.make("net:nowhere/at/all")

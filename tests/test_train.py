@@ -1,0 +1,632 @@
+"""The training command: what it leaves behind, what it refuses, how it stops and goes on."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import fields
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+import agents
+import agents.arena
+from agents.network import logits_of
+from felicity_env import Batch
+from felicity_env.game import MAX_SEATS
+from train import run_folder
+from train.__main__ import cli
+from train.config import Config, read_config
+from train.evaluation import EVALUATION_SEED, LADDER, evaluate
+from train.maskable_ppo import _CURVE_STREAM, _FINAL_STREAM, Trainer
+from train.opponents import OpponentPool
+from train.progress import Progress
+from train.run_folder import RunError, load_checkpoint, write_json
+
+ROOT = Path(__file__).resolve().parents[1]
+OPTIONS = {
+    "--num-envs": 32,
+    "--num-steps": 32,
+    "--batch-size": 512,
+    "--evaluation-blocks": 4,
+    "--curve-blocks": 2,
+    "--hidden-sizes": 16,
+    "--threads": 1,
+}
+SMALL = [str(word) for option in OPTIONS.items() for word in option]
+TINY = [*SMALL, "--total-timesteps", "4096"]
+
+
+class Outcome(NamedTuple):
+    status: int
+    output: str  # without line breaks and boxes, so that messages can be found
+    errors: str
+
+
+def train(*arguments: object) -> Outcome:
+    """`python -m train` in this process."""
+    output, errors = StringIO(), StringIO()
+    with redirect_stdout(output), redirect_stderr(errors):
+        try:
+            status = cli([str(argument) for argument in arguments])
+        except SystemExit as end:  # the parser's way
+            status = int(end.code or 0)
+    return Outcome(status, plain(output.getvalue()), plain(errors.getvalue()))
+
+
+def plain(text: str) -> str:
+    return " ".join(text.replace("│", " ").split())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def tensors_of(run: Path) -> bytes:
+    return (run / "policy.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[Path, Outcome]:
+    run = tmp_path_factory.mktemp("train") / "runs" / "first"
+    return run, train(*TINY, "--curve-every", "2048", "--run", run)
+
+
+@pytest.fixture
+def copied(finished, tmp_path) -> Path:
+    """A run of its own to be damaged."""
+    return Path(shutil.copytree(finished[0], tmp_path / "copied"))
+
+
+def small_config(**settings: object) -> Config:
+    small = {"num_envs": 32, "num_steps": 32, "batch_size": 512, "hidden_sizes": (16,), "threads": 1}
+    few = {"total_timesteps": 4096, "curve_blocks": 2, "evaluation_blocks": 2}
+    return Config(**(small | few | settings))
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+POSITIVE = (
+    "--total-timesteps",
+    "--num-envs",
+    "--num-steps",
+    "--batch-size",
+    "--update-epochs",
+    "--threads",
+    "--remember-every",
+    "--curve-every",
+    "--curve-blocks",
+    "--evaluation-blocks",
+    "--learning-rate",
+    "--reward-scale",
+    "--clip-coef",
+)
+NONSENSE = [
+    *((option, value) for option in POSITIVE for value in ("0", "-1")),
+    ("--learning-rate", "nan"),
+    ("--reward-scale", "inf"),
+    ("--clip-coef", "nan"),
+    ("--num-players", "2"),
+    ("--num-players", "6"),
+    ("--num-players", "3 4 7"),
+    ("--num-players", "four"),
+    ("--seed", "-1"),
+    ("--seed", "4294967296"),
+    ("--seed", "one"),
+    ("--gamma", "1.01"),
+    ("--gamma", "nan"),
+    ("--gae-lambda", "-0.1"),
+    ("--ent-coef", "-0.01"),
+    ("--ent-coef", "nan"),
+    ("--ent-coef-end", "-0.01"),
+    ("--num-past", "-1"),
+    ("--num-past", "0"),  # with past selves in the mix
+    ("--batch-size", "1025"),
+    ("--hidden-sizes", "16 0"),
+    ("--mix", "self"),
+    ("--mix", "self=x"),
+    ("--mix", "self=nan"),
+    ("--mix", "self=inf"),
+    ("--mix", "self=1 ev=-0.1"),
+    ("--mix", "self=0 ev=0"),
+    ("--mix", "self=1 evv=1"),
+    ("--mix", "net:nowhere=1"),
+    ("--reward", "best"),
+    ("--total-timesteps", "1e6"),
+    ("--no-such-option", "1"),
+]
+
+
+@pytest.mark.parametrize(("option", "value"), NONSENSE)
+def test_a_nonsense_option_is_named_and_nothing_is_begun(tmp_path, option, value):
+    outcome = train(*SMALL, option, *value.split(), "--run", tmp_path / "run")
+    assert outcome.status == 2
+    assert option in outcome.output + outcome.errors
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("option", ["--num-players", "--hidden-sizes", "--mix"])
+def test_a_list_without_an_entry_is_named(tmp_path, option):
+    outcome = train(*SMALL, option, "--run", tmp_path / "run")
+    assert outcome.status == 2
+    assert option in outcome.output + outcome.errors
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_kinds_of_tables_than_games_are_refused():
+    with pytest.raises(ValueError, match="--num-envs"):
+        small_config(num_players=(3, 4, 5), num_envs=2, batch_size=64)
+
+
+def test_help_mentions_every_option_and_what_it_is():
+    outcome = train("--help")
+    assert outcome.status == 0
+    for item in fields(Config):
+        assert f"--{item.name.replace('_', '-')}" in outcome.output
+    for words in ("Decisions of the learner in all", "Weight of the entropy bonus", "Who sits in the other seats"):
+        assert words in outcome.output
+
+
+def test_settings_survive_json():
+    config = small_config(num_players=(3, 5), mix=("self=1.0", "ev=.5"), reward="margin", open_mice=True)
+    assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+# --- a whole run ------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_ends_well_and_says_where_its_player_is(finished):
+    run, outcome = finished
+    assert outcome.status == 0
+    assert outcome.errors == ""
+    assert f"net:{run}" in outcome.output.replace(" ", "")
+    for code in LADDER:
+        assert f"3 x {code}" in outcome.output
+
+
+def test_a_run_leaves_its_settings_and_where_it_was_made(finished):
+    written = json.loads((finished[0] / "config.json").read_text())
+    config = read_config(finished[0] / "config.json")
+    assert (config.total_timesteps, config.hidden_sizes, config.num_envs) == (4096, (16,), 32)
+    assert written["config"]["seed"] == 0
+    assert {"python", "torch", "numpy", "numba", "felicity-env", "sb3-contrib"} <= set(written["versions"])
+    assert written["commit"]
+
+
+def test_a_run_leaves_logs_as_csv_and_for_tensorboard(finished):
+    (logs,) = (finished[0] / "logs").iterdir()
+    header, *rows = (logs / "progress.csv").read_text().splitlines()
+    assert "train/entropy_loss" in header
+    assert "rollout/ep_rew_mean" in header
+    assert "win_share/4p_ev" in header
+    assert rows
+    (events,) = logs.glob("events.out.tfevents.*")
+    tags = {value.tag for event in EventFileLoader(str(events)).Load() for value in event.summary.value}
+    assert {"train/entropy_loss", "win_share/4p_random"} <= tags
+
+
+def test_a_run_leaves_a_learning_curve_as_numbers_and_picture(finished):
+    curve = json.loads((finished[0] / "learning_curve.json").read_text())
+    assert [point["timesteps"] for point in curve] == [0, 2048, 4096]
+    for point in curve:
+        (result,) = point["results"]
+        assert set(result["win_share"]) == set(LADDER)
+        assert all(share["blocks"] == 2 for share in result["win_share"].values())
+    assert (finished[0] / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_leaves_an_evaluation_with_intervals_and_par(finished):
+    evaluation = json.loads((finished[0] / "evaluation.json").read_text())
+    (result,) = evaluation["results"]
+    assert result["num_players"] == 4
+    assert result["par"] == 0.25
+    for share in result["win_share"].values():
+        assert 0 <= share["low"] <= share["value"] <= share["high"] <= 1
+        assert share["blocks"] == 4
+    assert evaluation["minutes"] >= 0
+    assert evaluation["versions"]
+
+
+def test_a_run_leaves_nothing_half_written(finished):
+    names = {path.name for path in finished[0].iterdir()}
+    data = {"config.json", "logs", "learning_curve.json", "learning_curve.png", "evaluation.json", "checkpoint.pt"}
+    assert names == data | {"policy.safetensors", "policy.json"}
+
+
+@pytest.mark.parametrize("form", ["", "@greedy"])
+def test_the_trained_policy_plays_through_its_code_and_gets_its_own_evaluation(finished, form):
+    player = agents.make(f"net:{finished[0]}{form}")
+    batch = Batch(30, [3, 4, 5] * 10)
+    for _ in range(40):
+        batch.step(player.act(batch.view()))
+    if not form:
+        (written,) = json.loads((finished[0] / "evaluation.json").read_text())["results"]
+        again = evaluate(player, num_players=4, num_blocks=4, stream=_FINAL_STREAM)
+        assert json.loads(json.dumps(again)) == written
+
+
+def test_the_written_policy_is_that_of_the_checkpoint(finished):
+    player = agents.make(f"net:{finished[0]}")
+    policy = load_checkpoint(finished[0])["policy"]
+    first, last = player.layers[0], player.layers[-1]
+    assert (policy["mlp_extractor.policy_net.0.weight"].numpy() == first[0].T).all()
+    assert (policy["action_net.bias"].numpy() == last[1]).all()
+
+
+def test_the_same_seed_gives_the_same_policy_bit_for_bit(finished, tmp_path):
+    assert train(*TINY, "--curve-every", "2048", "--run", tmp_path / "again").status == 0
+    assert tensors_of(tmp_path / "again") == tensors_of(finished[0])
+
+
+def test_mixed_tables_and_other_rewards_train_and_are_evaluated_at_every_size(finished, tmp_path):
+    settings = ["--num-players", 3, 4, 5, "--reward", "win", "--open-mice", "--seed", 1, "--mix", "self=3", "ev=.5"]
+    assert train(*SMALL, "--total-timesteps", 1024, *settings, "--run", tmp_path / "mixed").status == 0
+    assert read_config(tmp_path / "mixed" / "config.json").weights == {"self": 3.0, "ev": 0.5}
+    results = json.loads((tmp_path / "mixed" / "evaluation.json").read_text())["results"]
+    assert [result["num_players"] for result in results] == [3, 4, 5]
+    assert agents.make(f"net:{tmp_path / 'mixed'}").open_mice is True
+    assert tensors_of(tmp_path / "mixed") != tensors_of(finished[0])
+
+
+def test_without_a_name_a_run_gets_a_new_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, second = (run_folder.create(small_config()) for _ in range(2))
+    assert first != second
+    assert {first.parent.name, second.parent.name} == {"runs"}
+    assert (tmp_path / first / "config.json").exists()
+
+
+def test_an_existing_run_is_never_overwritten(finished):
+    before = contents(finished[0])
+    outcome = train(*TINY, "--seed", "5", "--run", finished[0])
+    assert outcome.status == 2
+    assert "exists already" in outcome.errors
+    assert "--resume" in outcome.errors
+    assert contents(finished[0]) == before
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    outcome = train(*TINY, "--run", tmp_path / "file" / "run")
+    assert outcome.status == 2
+    assert "cannot make the run folder" in outcome.errors
+
+
+# --- stopping and going on --------------------------------------------------------------------------------------------
+
+
+def start_and_interrupt(run: Path, *arguments: str) -> tuple[int, str]:
+    """(exit status, output) of a training process that gets Ctrl-C once it has printed a line of progress."""
+    command = [sys.executable, "-m", "train", *arguments, "--run", str(run)]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+    }
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if "vs random" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        lines += process.stdout.readlines()
+    return process.returncode, "".join(lines)
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on_and_the_run_then_finishes(tmp_path):
+    run = tmp_path / "run"
+    status, output = start_and_interrupt(run, *SMALL, "--total-timesteps", "40960")
+    assert status == 130, output
+    assert f"python -m train --resume {run}" in output
+    assert "Traceback" not in output
+    stopped_at = load_checkpoint(run)["timesteps"]
+    assert 0 < stopped_at < 40960
+    assert not (run / "evaluation.json").exists()
+
+    settings = (run / "config.json").read_bytes()
+    outcome = train("--resume", run)
+    assert outcome.status == 0, outcome.errors
+    assert (run / "config.json").read_bytes() == settings
+    assert load_checkpoint(run)["timesteps"] >= 40960
+    curve = [point["timesteps"] for point in json.loads((run / "learning_curve.json").read_text())]
+    assert curve[0] == 0
+    assert curve == sorted(set(curve))
+    assert {path.name for path in (run / "logs").iterdir()} == {"from-000000000", f"from-{stopped_at:09d}"}
+    assert agents.make(f"net:{run}").act(Batch(4).view()).shape == (4,)
+
+
+def test_ctrl_c_in_the_final_evaluation_is_no_traceback(copied, monkeypatch):
+    def interrupt(_: Trainer) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trainer, "finish", interrupt)
+    outcome = train("--resume", copied)
+    assert outcome.status == 130
+    assert "--resume" in outcome.errors
+
+
+def test_on_a_terminal_a_bar_shows_decisions_speed_time_left_and_strength():
+    screen = StringIO()
+    console = Console(file=screen, force_terminal=True, width=200)
+    share = {code: {"value": 0.5} for code in LADDER}
+    with Progress(console, 4096, 0) as progress:
+        progress.show_strength({"seconds": 1, "results": [{"num_players": 4, "win_share": share}]})
+        for timesteps in (1000, 2000, 2048):
+            time.sleep(0.002)
+            progress.advance_to(timesteps)
+    shown = screen.getvalue()
+    for text in ("2,048", "/4,096", "/s", "left", "4p vs random 0.50 anchor 0.50 ev 0.50"):
+        assert text in shown
+
+
+def test_a_finished_run_resumed_is_only_evaluated_again(copied):
+    before = tensors_of(copied)
+    (copied / "evaluation.json").unlink()
+    outcome = train("--resume", copied)
+    assert outcome.status == 0, outcome.errors
+    assert tensors_of(copied) == before
+    assert (copied / "evaluation.json").exists()
+    curve = json.loads((copied / "learning_curve.json").read_text())
+    assert [point["timesteps"] for point in curve] == [0, 2048, 4096]
+
+
+def test_a_restored_trainer_holds_what_was_saved(tmp_path):
+    config = small_config(num_past=2)
+    trainer = Trainer(config, tmp_path)
+    for k in range(3):
+        trainer.pool.remember([(layer + k, bias + k) for layer, bias in trainer.layers()])
+    trainer.curve, trainer.updates, trainer.model.num_timesteps = [{"timesteps": 64}], 7, 2048
+    trainer.rng.random(3)
+    trainer.save()
+    restored = Trainer(config, tmp_path)
+    with torch.no_grad():
+        for weight in restored.model.policy.parameters():
+            weight += 1
+    restored.restore()
+    assert flat(restored.layers()) == flat(trainer.layers())
+    assert [flat(layers) for layers in restored.pool.past_layers()] == [
+        flat(layers) for layers in trainer.pool.past_layers()
+    ]
+    assert (restored.curve, restored.updates, restored.model.num_timesteps) == ([{"timesteps": 64}], 7, 2048)
+    assert restored.env.lanes.batch.seed != trainer.env.lanes.batch.seed  # new games, not those of the start again
+
+
+def flat(layers: list[tuple[np.ndarray, np.ndarray]]) -> bytes:
+    return b"".join(array.tobytes() for layer in layers for array in layer)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def edit_config(run: Path, **changes: object) -> None:
+    written = json.loads((run / "config.json").read_text())
+    written["config"] |= changes
+    (run / "config.json").write_text(json.dumps(written))
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no checkpoint": (lambda run: (run / "checkpoint.pt").unlink(), "checkpoint.pt"),
+    "checkpoint cut off": (lambda run: truncate(run / "checkpoint.pt"), "checkpoint.pt is damaged"),
+    "checkpoint empty": (lambda run: (run / "checkpoint.pt").write_bytes(b""), "checkpoint.pt is damaged"),
+    "checkpoint is text": (lambda run: (run / "checkpoint.pt").write_text("no tensors"), "checkpoint.pt is damaged"),
+    "checkpoint of another kind": (lambda run: torch.save({"a": 1}, run / "checkpoint.pt"), "does not fit"),
+    "checkpoint is a list": (lambda run: torch.save([1, 2], run / "checkpoint.pt"), "does not fit"),
+    "checkpoint of other layers": (lambda run: edit_config(run, hidden_sizes=[17]), "does not fit"),
+    "no config": (lambda run: (run / "config.json").unlink(), "config.json"),
+    "config cut off": (lambda run: truncate(run / "config.json"), "config.json"),
+    "config is a list": (lambda run: (run / "config.json").write_text("[]"), "config.json"),
+    "config is binary": (lambda run: (run / "config.json").write_bytes(b"\xff\xfe"), "config.json"),
+    "config with an unknown key": (lambda run: edit_config(run, no_such_setting=1), "no_such_setting"),
+    "config with nonsense": (lambda run: edit_config(run, num_envs=-1), "--num-envs must be positive"),
+    "config with a word for a number": (lambda run: edit_config(run, num_envs="many"), "config.json"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_run_is_refused_with_its_fault_and_left_alone(copied, damage):
+    spoil, message = DAMAGES[damage]
+    spoil(copied)
+    before = contents(copied)
+    outcome = train("--resume", copied)
+    assert outcome.status == 2
+    assert message in outcome.errors
+    assert contents(copied) == before
+
+
+def test_a_missing_run_is_named_and_not_made(tmp_path):
+    outcome = train("--resume", tmp_path / "nowhere")
+    assert outcome.status == 2
+    assert "there is no run folder" in outcome.errors
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_resume_takes_no_other_options(copied):
+    before = contents(copied)
+    outcome = train("--resume", copied, "--total-timesteps", "9999", "--gamma", "0.9")
+    assert outcome.status == 2
+    assert "--total-timesteps --gamma" in outcome.errors
+    assert contents(copied) == before
+
+
+# --- a full disk ------------------------------------------------------------------------------------------------------
+
+
+def no_space(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_leaves_the_old_file_whole(tmp_path, monkeypatch):
+    write_json(tmp_path / "a.json", {"old": 1})
+    before = contents(tmp_path)
+    monkeypatch.setattr(os, "replace", no_space)
+    with pytest.raises(RunError, match=r"a\.json: the disk is full; the file there before is whole"):
+        write_json(tmp_path / "a.json", {"new": 2})
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("name", ["checkpoint.pt", "learning_curve.json", "learning_curve.png", "evaluation.json"])
+def test_a_run_on_a_full_disk_says_so_and_keeps_what_it_had(copied, name):
+    truncate(copied / "learning_curve.json")  # will be written anew
+    edit_config(copied, total_timesteps=5120)
+    before = (copied / name).read_bytes()
+    (copied / f"{name}.part").symlink_to("/dev/full")
+    outcome = train("--resume", copied)
+    assert outcome.status == 2
+    assert f"cannot write {copied / name}" in outcome.errors
+    assert (copied / name).read_bytes() == before
+    assert not (copied / f"{name}.part").is_symlink()
+    load_checkpoint(copied)
+
+
+@pytest.mark.parametrize("function", ["torch.save", "train.maskable_ppo.save_policy", "train.maskable_ppo.configure"])
+def test_an_error_while_writing_is_a_message_and_the_checkpoint_stays(copied, monkeypatch, function):
+    before = (copied / "checkpoint.pt").read_bytes()
+    monkeypatch.setattr(function, no_space)
+    outcome = train("--resume", copied)
+    assert outcome.status == 2
+    assert "disk is full" in outcome.errors or "No space left on device" in outcome.errors
+    if function == "torch.save":
+        assert (copied / "checkpoint.pt").read_bytes() == before
+    load_checkpoint(copied)
+
+
+# --- what is learned from ---------------------------------------------------------------------------------------------
+
+
+def seeds_of_training(seed: int, tmp_path: Path) -> set[int]:
+    """Seeds of the games that training deals with this `--seed`."""
+    batch = Trainer(small_config(seed=seed, num_envs=64), tmp_path).env.lanes.batch
+    seeds = set(batch.game_seeds.tolist())
+    for _ in range(600):
+        batch.play_random(10)
+        seeds |= set(batch.game_seeds.tolist())
+    return seeds
+
+
+def seeds_of_evaluation(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Seeds of the deals and games of evaluation, at the curve and at the end."""
+    seeds: set[int] = set()
+    original = agents.arena.draw_deal
+
+    class WatchedBatch(Batch):
+        def view(self, rows=None):
+            seeds.update(self.game_seeds.tolist())
+            return super().view(rows)
+
+    def watched_draw(setup, seed, wishes=None):
+        seeds.add(int(seed))
+        return original(setup, seed, wishes)
+
+    monkeypatch.setattr(agents.arena, "Batch", WatchedBatch)
+    monkeypatch.setattr(agents.arena, "draw_deal", watched_draw)
+    for stream in (_CURVE_STREAM, _FINAL_STREAM):
+        evaluate(agents.make("random"), num_players=4, num_blocks=300, stream=stream)
+    return seeds
+
+
+def test_training_and_evaluation_deal_from_different_seeds(tmp_path, monkeypatch):
+    training = [seeds_of_training(seed, tmp_path) for seed in (0, 1)]
+    evaluation = seeds_of_evaluation(monkeypatch)
+    assert min(map(len, training)) > 2000
+    assert len(evaluation) > 3000
+    assert not evaluation & (training[0] | training[1])
+    assert not training[0] & training[1]
+
+
+def test_no_seed_of_training_is_that_of_evaluation():
+    with pytest.raises(ValueError, match="--seed"):
+        Config(seed=EVALUATION_SEED)
+
+
+def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path):
+    trainer = Trainer(small_config(hidden_sizes=(16, 8)), tmp_path)
+    observations = trainer.env.reset()
+    policy = trainer.model.policy
+    with torch.no_grad():
+        logits = policy.get_distribution(torch.from_numpy(observations)).distribution.logits.numpy()
+    own = logits_of(trainer.layers(), observations)
+    shifted = own - np.log(np.exp(own).sum(axis=1, keepdims=True))
+    assert shifted == pytest.approx(logits, abs=1e-5)
+
+
+def test_opponents_are_snapshots_that_learning_does_not_change(tmp_path):
+    trainer = Trainer(small_config(), tmp_path)
+    trainer.pool.update(trainer.layers())
+    before = flat(trainer.pool.newest.player.layers)
+    with torch.no_grad():
+        for weight in trainer.model.policy.parameters():
+            weight += 1
+    assert flat(trainer.pool.newest.player.layers) == before
+    trainer.pool.update(trainer.layers())
+    assert flat(trainer.pool.newest.player.layers) != before
+
+
+def test_older_selves_are_kept_and_the_entropy_bonus_falls_in_the_course_of_training(tmp_path):
+    config = small_config(remember_every=1, num_past=2, ent_coef=0.1, ent_coef_end=0.0, curve_every=10**6)
+    trainer = Trainer(config, tmp_path)
+    began = flat(trainer.layers())
+    with Progress(Console(file=StringIO()), config.total_timesteps, 0) as progress:
+        assert trainer.learn(progress)
+    past = [flat(layers) for layers in trainer.pool.past_layers()]
+    assert len({began, *past, flat(trainer.layers())}) == 4
+    assert past[-1] == flat(trainer.pool.newest.player.layers)  # as it was before the last of four updates
+    assert trainer.model.ent_coef == pytest.approx(0.1 * 1 / 4)
+
+
+# --- opponents --------------------------------------------------------------------------------------------------------
+
+
+def pool_of(mix: dict[str, float], *, num_past: int = 2) -> OpponentPool:
+    return OpponentPool(mix, num_past=num_past, open_mice=False, rng=np.random.default_rng(0))
+
+
+def numbered_layers(number: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    return [(np.full((2, 2), number, np.float32), np.zeros(2, np.float32))]
+
+
+def number_of(snapshot: object) -> int:
+    return int(snapshot.player.layers[0][0][0, 0])
+
+
+def test_opponents_are_drawn_as_often_as_the_mix_says():
+    pool = pool_of({"self": 2.0, "past": 1.0, "ev": 0.5, "random": 0.5, "anchor": 0.0})
+    drawn = pool.seating(np.arange(20_000))[:, 1]
+    shares = np.bincount(drawn, minlength=6) / 20_000
+    assert shares == pytest.approx([0.5, 0.125, 0.125, 0.125, 0.125, 0.0], abs=0.012)
+    assert shares[5] == 0
+
+
+def test_one_opponent_sits_in_all_seats_of_a_game():
+    seating = pool_of({"self": 1.0, "ev": 1.0}, num_past=0).seating(np.arange(500))
+    assert seating.shape == (500, MAX_SEATS)
+    assert (seating == seating[:, :1]).all()
+    assert set(seating[:, 0]) == {0, 1}
+
+
+def test_the_newest_self_follows_and_older_ones_are_replaced_in_turn():
+    pool = pool_of({"self": 1.0, "past": 1.0}, num_past=2)
+    pool.update(numbered_layers(0))
+    assert [number_of(player) for player in pool.past] == [0, 0]  # stand-ins
+    pool.update(numbered_layers(1))
+    assert number_of(pool.newest) == 1
+    for number in (2, 3, 4):
+        pool.remember(numbered_layers(number))
+    assert sorted(number_of(player) for player in pool.players) == [1, 3, 4]
+    assert [int(layers[0][0][0, 0]) for layers in pool.past_layers()] == [3, 4]

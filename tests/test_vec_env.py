@@ -1,0 +1,203 @@
+"""Lanes as Stable-Baselines3 sees them: whole decisions of one learner, rewards in their place, masks that hold."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from agents import Player, make
+from felicity_env import NUM_ACTIONS, Batch, View, felicity_v0, game_seed
+from felicity_env.game import PASS, STATE
+from felicity_env.information import redact
+from felicity_env.lanes import Lanes
+from felicity_env.observation import AT
+from train.vec_env import LanesVecEnv
+
+LANES = 9
+SIZES = [3, 4, 5] * 3
+SEED = 17
+
+
+def lanes_env(*, opponent: Player | None = None, reward: str = "win", reward_scale: float = 1.0) -> LanesVecEnv:
+    batch = Batch(LANES, SIZES, seed=SEED, reward=reward)
+    return LanesVecEnv(Lanes(batch, [opponent or make("ev")]), reward_scale=reward_scale)
+
+
+def masks_of(env: LanesVecEnv) -> np.ndarray:
+    return np.stack(env.env_method("action_masks"))
+
+
+def random_choice(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+
+
+def learner(observation: np.ndarray, mask: np.ndarray) -> int:
+    """The lowest or the second lowest legal action, by all that is seen."""
+    legal = np.flatnonzero(mask)
+    second = int(observation @ np.arange(len(observation))) % 3 == 0 and len(legal) > 1
+    return int(legal[int(second)])
+
+
+class Cautious:
+    """Places its lowest card; raises by one up to 7."""
+
+    def act(self, view: View) -> np.ndarray:
+        lowest, raised = view.action_masks.argmax(axis=1), PASS + 1 + view.states["high_bid"]
+        rows = np.arange(len(view))
+        raises = (lowest == PASS) & (view.action_masks[rows, raised] == 1) & (raised <= PASS + 7)
+        return np.where(raises, raised, lowest)
+
+
+def stepped(env: LanesVecEnv, actions: np.ndarray) -> tuple:
+    env.step_async(actions)
+    return env.step_wait()
+
+
+def reference(lane: int, first_seat: int, reward: str) -> Iterator[tuple]:
+    """The same lane on the AEC face: (observation, mask, action, reward until the next, last view, who ended it).
+
+    The last view is None while the game goes on.
+    """
+    players = SIZES[lane]
+    env, opponent = felicity_v0.raw_env(num_players=players, reward=reward), Cautious()
+    for episode in range(100):
+        env.reset(seed=game_seed(SEED, lane, episode))
+        seat = (first_seat + episode) % players
+        before, earned = None, 0.0
+        while not any(env.terminations.values()):
+            acting = int(env._states[0].seat)
+            shown = env.observe(env.agent_selection)
+            if acting == seat:
+                if before:
+                    yield *before, earned, None, None
+                action = learner(shown["observation"], shown["action_mask"])
+                before, earned = (shown["observation"], shown["action_mask"], action), 0.0
+            else:
+                states = redact(np.array([env._states[0]], STATE), acting)
+                action = opponent.act(View(states, np.array([acting]), np.zeros(1, np.uint64)))[0]
+            env.step(action)
+            earned += env.rewards[f"player_{seat}"] if reward == "round" or any(env.terminations.values()) else 0.0
+        yield *before, earned, env.observe(f"player_{seat}")["observation"], acting == seat
+
+
+@pytest.mark.parametrize("reward", ["win", "margin", "round"])
+def test_transitions_run_from_one_decision_of_the_learner_to_its_next(reward):
+    env = lanes_env(opponent=Cautious(), reward=reward)
+    expected = [reference(lane, int(env.lanes.seats[lane]), reward) for lane in range(LANES)]
+    observations, ends = env.reset(), []
+    for _ in range(130):
+        masks = masks_of(env)
+        actions = np.array([learner(*row) for row in zip(observations, masks, strict=True)])
+        following, rewards, dones, infos = stepped(env, actions)
+        for lane in range(LANES):
+            observation, mask, action, earned, last, own = next(expected[lane])
+            assert (observations[lane] == observation).all()
+            assert (masks[lane] == mask).all()
+            assert actions[lane] == action
+            assert rewards[lane] == pytest.approx(earned, abs=1e-5)
+            assert dones[lane] == (last is not None)
+            assert ("terminal_observation" in infos[lane]) == dones[lane]
+            if dones[lane]:
+                assert (infos[lane]["terminal_observation"] == last).all()
+                assert infos[lane]["TimeLimit.truncated"] is False
+                ends.append((own, earned > 0))
+        observations = following
+    assert len(ends) > 2 * LANES
+    if reward == "win":  # the learner wins and loses, by its own action and by that of others
+        assert set(ends) == {(own, won) for own in (True, False) for won in (True, False)}
+
+
+def test_the_episode_lasts_as_many_decisions_as_the_learner_took():
+    env, rng = lanes_env(), np.random.default_rng(0)
+    env.reset()
+    taken = np.zeros(LANES, int)
+    for _ in range(80):
+        *_, dones, infos = stepped(env, random_choice(masks_of(env), rng))
+        taken += 1
+        assert [infos[lane]["episode"]["l"] for lane in np.flatnonzero(dones)] == taken[dones].tolist()
+        taken[dones] = 0
+
+
+def test_every_mask_has_a_legal_action_and_is_that_of_the_learner_to_act():
+    env, rng = lanes_env(opponent=make("random")), np.random.default_rng(1)
+    env.reset()
+    for _ in range(300):
+        masks = masks_of(env)
+        assert masks.shape == (LANES, NUM_ACTIONS)
+        assert masks.any(axis=1).all()
+        assert (env.lanes.batch.seats == env.lanes.seats).all()
+        stepped(env, random_choice(masks, rng))
+
+
+def test_the_learner_takes_every_seat_in_turn():
+    env, rng = lanes_env(), np.random.default_rng(2)
+    env.reset()
+    seats = [[seat] for seat in env.lanes.seats.tolist()]
+    for _ in range(200):
+        *_, dones, _ = stepped(env, random_choice(masks_of(env), rng))
+        for lane in np.flatnonzero(dones):
+            seats[lane].append(int(env.lanes.seats[lane]))
+    for lane, taken in enumerate(seats):
+        assert len(taken) > SIZES[lane]
+        assert taken == [(taken[0] + k) % SIZES[lane] for k in range(len(taken))]
+    assert len({taken[0] for taken in seats}) > 1
+
+
+def test_what_was_handed_out_does_not_change_afterwards():
+    env, rng = lanes_env(), np.random.default_rng(3)
+    kept = [env.reset()]
+    copies = [kept[0].copy()]
+    for _ in range(60):
+        observations, rewards, dones, infos = stepped(env, random_choice(masks_of(env), rng))
+        new = [observations, rewards, dones, *(info["terminal_observation"] for info in infos if info)]
+        kept += new
+        copies += [array.copy() for array in new]
+    assert all((array == copy).all() for array, copy in zip(kept, copies, strict=True))
+    assert len(kept) > 180
+
+
+def test_a_terminal_observation_shows_the_end_and_the_next_observation_a_new_game():
+    env, rng = lanes_env(), np.random.default_rng(4)
+    env.reset()
+    ends = 0
+    for _ in range(60):
+        observations, _, dones, infos = stepped(env, random_choice(masks_of(env), rng))
+        for lane in np.flatnonzero(dones):
+            assert infos[lane]["terminal_observation"][AT.phase + 2] == 1
+            assert observations[lane][AT.phase] == 1
+            assert observations[lane][AT.round] == 1
+            ends += 1
+    assert ends >= LANES
+
+
+def test_rewards_are_scaled():
+    plain, scaled = lanes_env(reward="round"), lanes_env(reward="round", reward_scale=0.25)
+    total = 0.0
+    for env in (plain, scaled):
+        env.reset()
+    for _ in range(50):
+        actions = masks_of(plain).argmax(axis=1)
+        rewards, fewer = stepped(plain, actions)[1], stepped(scaled, actions)[1]
+        assert fewer == pytest.approx(0.25 * rewards)
+        total += float(np.abs(rewards).sum())
+    assert total > 0
+
+
+def test_an_illegal_action_is_refused_and_no_lane_moves():
+    env = lanes_env()
+    before = env.reset()
+    actions = masks_of(env).argmax(axis=1)
+    actions[4] = NUM_ACTIONS - 1
+    with pytest.raises(ValueError, match="game 4: seat"):
+        stepped(env, actions)
+    assert (env.reset() == before).all()
+
+
+def test_lanes_answer_what_is_asked_of_a_vec_env_and_nothing_else():
+    env = lanes_env()
+    assert env.get_attr("render_mode") == [None] * LANES
+    assert env.has_attr("action_masks")
+    assert env.env_is_wrapped(object) == [False] * LANES
+    for ask in (lambda: env.get_attr("spec"), lambda: env.env_method("seed"), lambda: env.set_attr("seed", 1)):
+        with pytest.raises(AttributeError, match=r"no (attribute|method)"):
+            ask()
