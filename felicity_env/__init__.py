@@ -1,4 +1,4 @@
-"""Felicity: The Cat in the Sack as a reinforcement-learning environment. See README.md and RULES.md.
+"""Felicity: The Cat in the Sack as a reinforcement-learning environment. See README.md, RULES.md.
 
 PettingZoo AEC: `from felicity_env import felicity_v0`. Many games side by side: `Batch`. One seat learns:
 `gymnasium.make("felicity_env:felicity/Seat-v0")`.

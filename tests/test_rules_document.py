@@ -6,6 +6,7 @@ from pathlib import Path
 from felicity_env.game import SETUPS
 
 ROOT = Path(__file__).resolve().parent.parent
+RULES_FILE = ROOT / "felicity_env" / "RULES.md"
 RULE = re.compile(r"^- \*\*([RF][0-9.a-z]+)\*\* (.+?)(?=^- \*\*|^#|^\||\Z)", re.MULTILINE | re.DOTALL)
 CITATION = re.compile(r"\b(R[1-9]\.[0-9]+[a-z]?|R[1-9](?![.0-9]*[0-9])|F[1-9])\b")
 CITING = ("felicity_env", "agents", "train", "experiments", "tests")
@@ -22,7 +23,7 @@ NUMBERS = [
 
 def rules() -> dict[str, str]:
     """The text of each rule by its number."""
-    return dict(RULE.findall((ROOT / "RULES.md").read_text()))
+    return dict(RULE.findall(RULES_FILE.read_text()))
 
 
 def citations(text: str) -> set[str]:
@@ -37,7 +38,7 @@ def citing_files() -> list[Path]:
 
 
 def test_the_document_holds_every_rule_once_and_in_order():
-    numbers = [number for number, _ in RULE.findall((ROOT / "RULES.md").read_text())]
+    numbers = [number for number, _ in RULE.findall(RULES_FILE.read_text())]
     assert numbers == NUMBERS
 
 
@@ -60,17 +61,17 @@ def test_every_rule_is_cited_by_a_test():
 
 def test_every_number_cited_in_the_document_itself_stands_in_it():
     known = {*rules(), *(number.split(".")[0] for number in rules())}
-    assert citations((ROOT / "RULES.md").read_text()) <= known
+    assert citations(RULES_FILE.read_text()) <= known
 
 
 def test_the_document_says_that_the_project_is_not_the_publishers():
-    assert "not affiliated with the publisher" in (ROOT / "RULES.md").read_text()
+    assert "not affiliated with the publisher" in RULES_FILE.read_text()
 
 
 def test_the_table_of_setups_is_the_one_the_kernel_plays():
     """Mouse cards, mice, bank and total of 3, 4 and 5 players (R2.1, R2.2, R2.3, F1)."""
     rows = re.findall(
-        r"^\| .+ \(([RF][0-9.]+)\) \| (.+) \| (.+) \| (.+) \|$", (ROOT / "RULES.md").read_text(), re.MULTILINE
+        r"^\| .+ \(([RF][0-9.]+)\) \| (.+) \| (.+) \| (.+) \|$", RULES_FILE.read_text(), re.MULTILINE
     )
     told = {number: values for number, *values in rows}
     setups = [SETUPS[players] for players in (3, 4, 5)]

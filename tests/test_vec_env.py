@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from agents import Player, make
+from agents.compiled import compiled_among
+from agents.ev import EvPlayer
 from felicity_env import NUM_ACTIONS, Batch, View, felicity_v0, game_seed
 from felicity_env.game import PASS, STATE
 from felicity_env.information import redact
-from felicity_env.lanes import Lanes
+from felicity_env.lanes import NOT_COMPILED, Lanes
 from felicity_env.observation import AT
 from train.vec_env import LanesVecEnv
 
@@ -34,7 +36,7 @@ def random_choice(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def learner(observation: np.ndarray, mask: np.ndarray) -> int:
     """The lowest or the second lowest legal action, by all that is seen."""
     legal = np.flatnonzero(mask)
-    second = int(observation @ np.arange(len(observation))) % 3 == 0 and len(legal) > 1
+    second = int(observation @ np.arange(len(observation))) % 3 > 0 and len(legal) > 1
     return int(legal[int(second)])
 
 
@@ -85,7 +87,7 @@ def test_transitions_run_from_one_decision_of_the_learner_to_its_next(reward):
     env = lanes_env(opponent=Cautious(), reward=reward)
     expected = [reference(lane, int(env.lanes.seats[lane]), reward) for lane in range(LANES)]
     observations, ends = env.reset(), []
-    for _ in range(130):
+    for _ in range(400):
         masks = masks_of(env)
         actions = np.array([learner(*row) for row in zip(observations, masks, strict=True)])
         following, rewards, dones, infos = stepped(env, actions)
@@ -105,6 +107,44 @@ def test_transitions_run_from_one_decision_of_the_learner_to_its_next(reward):
     assert len(ends) > 2 * LANES
     if reward == "win":  # the learner wins and loses, by its own action and by that of others
         assert set(ends) == {(own, won) for own in (True, False) for won in (True, False)}
+
+
+def mixed_lanes(reward: str, *, by_kernel: bool) -> Lanes:
+    """Every lane has its own order of players, of which some have kernels."""
+    players = [Cautious(), make("anchor"), make("ev"), make("random")]
+    batch = Batch(24, [3, 4, 5] * 8, seed=SEED, reward=reward)
+    batch.play_random(50)
+    compiled = compiled_among(players) if by_kernel else None
+    return Lanes(batch, players, seating=lambda rows: (rows[:, None] + np.arange(5)) % 4, compiled=compiled)
+
+
+@pytest.mark.parametrize("reward", ["win", "round"])
+def test_players_that_answer_by_kernel_play_as_they_do_by_their_act(reward):
+    plain, fast = (mixed_lanes(reward, by_kernel=by_kernel) for by_kernel in (False, True))
+    ended = 0
+    for _ in range(120):
+        for name in ("observations", "action_masks", "seats", "rewards", "terminated"):
+            assert (getattr(plain, name) == getattr(fast, name)).all(), name
+        over = plain.terminated
+        assert (plain.final_observations[over] == fast.final_observations[over]).all()
+        assert (plain.final_seats[over] == fast.final_seats[over]).all()
+        ended += int(over.sum())
+        actions = np.array([learner(*row) for row in zip(plain.observations, plain.action_masks, strict=True)])
+        plain.step(actions)
+        fast.step(actions)
+    assert ended > 48
+    assert (fast.batch.episodes == plain.batch.episodes).all()
+
+
+def test_only_players_that_have_a_kernel_are_played_by_it():
+    class Quieter(EvPlayer):
+        """Not what the kernel plays."""
+
+    players = [make("random"), make("anchor"), make("ev"), Cautious(), Quieter()]
+    numbers = compiled_among(players).numbers.tolist()
+    assert numbers[3:] == [NOT_COMPILED] * 2
+    assert NOT_COMPILED not in numbers[:3]
+    assert len(set(numbers[:3])) == 3
 
 
 def test_the_episode_lasts_as_many_decisions_as_the_learner_took():
