@@ -302,8 +302,8 @@ class Batch:
         if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
             raise ValueError(f"rows must be a list of game numbers, not {rows!r}")
         games = np.ascontiguousarray(rows, np.int64)
-        counts = np.bincount(games, minlength=self.num_games) if len(games) and games.min() >= 0 else None
-        if len(games) and (counts is None or len(counts) > self.num_games or counts.max() > 1):
+        in_range = not len(games) or (games.min() >= 0 and games.max() < self.num_games)
+        if not in_range or np.bincount(games, minlength=1).max() > 1:
             raise ValueError(f"rows must be distinct and from 0 to {self.num_games - 1}, not {rows!r}")
         return games
 

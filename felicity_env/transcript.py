@@ -88,7 +88,8 @@ def _check_dummy(setup: Setup, value: Any) -> tuple[int, ...]:
 
 
 def _check_cards(setup: Setup, key: str, value: Any) -> tuple[int, ...]:
-    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or np.ndim(value) == 0:
+    is_list = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    if isinstance(value, str) or not is_list:
         raise ValueError(f"deal[{key!r}] must be a list of cards, not {value!r}")
     for card in value:
         if not is_integer(card) or card not in setup.cards:

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import gymnasium
@@ -14,7 +15,7 @@ import pytest
 
 from felicity_env import felicity_v0
 from felicity_env.aec import raw_env
-from felicity_env.game import MAX_SEATS, NO_CARD, NUM_ACTIONS, PASS, SETUPS, Setup, is_legal, slot_owner
+from felicity_env.game import NO_CARD, NUM_ACTIONS, PASS, SETUPS, Setup, slot_owner
 from felicity_env.information import MAX_EVENTS, encode_information_state, redact, resample
 from felicity_env.observation import OBS_SIZE, PRIVILEGED_SIZE, describe
 from felicity_env.random_stream import MAX_SEED
@@ -188,11 +189,10 @@ def test_every_action_is_accepted_exactly_where_the_mask_has_a_one():
         env.step(choose(env, rng))
 
 
-INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32]  # Discrete contains no uint64
 
 
-@pytest.mark.parametrize("kind", INTEGERS)
-@both_faces
+@pytest.mark.parametrize(("make", "kind"), [*product(FACES.values(), INTEGERS), (raw_env, np.uint64)])
 def test_numpy_integers_of_all_widths_and_zero_dimensional_arrays_are_played_as_ints(make, kind):
     env, plain = make(), make()
     for each in (env, plain):
@@ -421,7 +421,7 @@ def test_kept_observations_infos_and_states_do_not_change(make):
     env, rng, kept, copies = make(num_players=3, reward="round"), np.random.default_rng(0), [], []
     for game in range(2):
         env.reset(seed=game)
-        for agent in env.agent_iter():
+        for _agent in env.agent_iter():
             observation, _, termination, _, info = env.last()
             kept.append((observation, info, env.state(), env.rewards))
             copies.append(copy.deepcopy(kept[-1]))
@@ -458,14 +458,13 @@ def test_infos_are_empty_in_mid_game_and_tell_the_result_at_the_end(players):
 
 
 def test_seats_with_the_same_score_and_cats_share_a_rank_and_more_cats_break_a_tie():
-    setup = Setup(seats=3, mouse_cards=(0, 0), bank=0, mice=5, rounds=1, cards=(C3, C8), removed=0)
+    setup = Setup(seats=3, mouse_cards=(0, 0), bank=0, mice=9, rounds=1, cards=(C3, C8), removed=0)
     env = raw_env(setup=setup)
     env.reset(seed=0, options={"deal": {"start_seat": 0}})
-    for action in (C3, C3, C3, bid(5), bid(5) - 5, PASS):
-        env.step(action) if is_legal(env.clone()["_states"][0], action) else None
-    play_out(env)
+    for action in (C3, C3, C3, bid(9), PASS, PASS):
+        env.step(action)
     assert env.infos["player_0"] == {"score": 9, "cat_points": 9, "mice": 0, "rank": 1}
-    assert env.infos["player_1"] == env.infos["player_2"] == {"score": 5, "cat_points": 0, "mice": 5, "rank": 2}
+    assert env.infos["player_1"] == env.infos["player_2"] == {"score": 9, "cat_points": 0, "mice": 9, "rank": 2}
     assert env.rewards == {"player_0": 1.0, "player_1": 0.0, "player_2": 0.0}
 
 
@@ -607,7 +606,7 @@ def test_a_clone_goes_into_another_environment_of_the_same_setup_and_only_there(
     assert same(stranger.clone(), before)
 
 
-def test_a_clone_survives_pickling_in_another_process_worth_of_bytes():
+def test_a_clone_can_be_pickled():
     env = play_some(dealt(5), 60)
     restored = raw_env(5)
     restored.restore(through_pickle(env.clone()))
@@ -1013,7 +1012,7 @@ def test_a_seat_is_shown_the_same_in_every_world_that_fits(setup, open_mice):
             assert elsewhere.game.final_states().tobytes() == world.tobytes()
             assert shown_to(elsewhere, seat) == shown_to(env, seat)
             others += world.tobytes() != truth.tobytes()
-    assert others > 10 or not COMPILED
+    assert others > (2 if COMPILED else 0)
 
 
 def test_the_privileged_state_tells_worlds_apart():
@@ -1030,8 +1029,3 @@ def test_the_owner_of_a_face_down_card_sees_it_and_the_others_do_not():
         row = describe(env.observe(f"player_{seat}")["observation"])["row"]
         seen = [slot for slot, card in enumerate(row) if card is not None]
         assert seen == [slot for slot in range(4) if slot < state.face_up or slot_owner(state, slot) == seat]
-
-
-def test_rewards_have_no_more_entries_than_seats():
-    env = play_out(dealt(3))
-    assert len(env.rewards) == 3 < MAX_SEATS

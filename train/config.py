@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from math import inf
 from pathlib import Path
@@ -12,6 +13,10 @@ from felicity_env import SETUPS
 from train.opponents import PAST, SELF
 
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
+_POSITIVE = (
+    *("total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs", "threads", "remember_every"),
+    *("curve_every", "curve_blocks", "evaluation_blocks", "learning_rate", "reward_scale", "clip_coef"),
+)
 MAX_SEED = 2**32 - 1  # evaluation uses seeds from 2**62, so the two never meet
 
 
@@ -80,47 +85,30 @@ class Config:
             if fault:
                 raise ValueError(reason)
 
-    def _faults(self) -> list[tuple[bool, str]]:
-        counts = (
-            "total_timesteps",
-            "num_envs",
-            "num_steps",
-            "batch_size",
-            "update_epochs",
-            "threads",
-            "remember_every",
-        )
-        counts += ("curve_every", "curve_blocks", "evaluation_blocks")
-        positive = (*counts, "learning_rate", "reward_scale", "clip_coef")
-        malformed = [text for text in self.mix if not _WEIGHT.fullmatch(text)]
-        if malformed:
-            return [(True, f"--mix needs NAME=WEIGHT with a weight of 0 or more, not {' '.join(malformed)}")]
-        unknown = [code for code in self.weights if not _is_opponent(code)]
-        return [
-            *((not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive") for name in positive),
-            (not self.num_players, "--num-players needs at least one number"),
-            (
-                not set(self.num_players) <= set(SETUPS),
-                f"--num-players must be from {list(SETUPS)}: {self.num_players}",
-            ),
-            (not 0 <= self.seed <= MAX_SEED, f"--seed must be 0 to {MAX_SEED}, not {self.seed}"),
-            (not 0 <= self.gamma <= 1, f"--gamma must be 0 to 1, not {self.gamma}"),
-            (not 0 <= self.gae_lambda <= 1, f"--gae-lambda must be 0 to 1, not {self.gae_lambda}"),
-            *(
-                (not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative")
-                for name in ("ent_coef", "ent_coef_end")
-            ),
-            (self.num_past < 0, "--num-past must not be negative"),
-            (bool(unknown), f"--mix has unknown players {unknown}; it may name self, past and player codes"),
-            (sum(self.weights.values()) <= 0, "--mix needs a weight above 0"),
-            (self.num_envs < len(self.num_players), "--num-envs must be at least as many as --num-players names"),
-            (self.num_past == 0 and self.weights.get(PAST, 0) > 0, "--mix has past selves, but --num-past is 0"),
-            (
-                self.batch_size > self.num_envs * self.num_steps,
-                "--batch-size is more than --num-envs times --num-steps",
-            ),
-            (any(size <= 0 for size in self.hidden_sizes) or not self.hidden_sizes, "--hidden-sizes must be positive"),
-        ]
+    def _faults(self) -> Iterator[tuple[bool, str]]:
+        """What could be wrong and what to say of it, in an order in which each may count on those before it."""
+        for name in _POSITIVE:
+            yield not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive"
+        for name in ("ent_coef", "ent_coef_end", "num_past"):
+            yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
+        for name in ("gamma", "gae_lambda"):
+            yield not 0 <= getattr(self, name) <= 1, f"{_option(name)} must be 0 to 1"
+        yield not 0 <= self.seed <= MAX_SEED, f"--seed must be 0 to {MAX_SEED}, not {self.seed}"
+        yield not self.hidden_sizes or min(self.hidden_sizes) <= 0, "--hidden-sizes must be positive"
+        yield not self.num_players, "--num-players needs at least one number"
+        yield not set(self.num_players) <= set(SETUPS), f"--num-players: {list(SETUPS)}, not {self.num_players}"
+        yield self.num_envs < len(self.num_players), "--num-envs must be at least as many as --num-players names"
+        yield self.rollout_size % self.batch_size != 0, "--batch-size must divide --num-envs times --num-steps"
+        yield from self._mix_faults()
+
+    def _mix_faults(self) -> Iterator[tuple[bool, str]]:
+        malformed = " ".join(text for text in self.mix if not _WEIGHT.fullmatch(text))
+        yield bool(malformed), f"--mix needs NAME=WEIGHT with a weight of 0 or more, not {malformed}"
+        unknown = [name for name in self.weights if not _is_opponent(name)]
+        yield bool(unknown), f"--mix has unknown players {unknown}; it may name self, past and player codes"
+        yield len(self.weights) < len(self.mix), "--mix names a player twice"
+        yield sum(self.weights.values()) <= 0, "--mix needs a weight above 0"
+        yield self.num_past == 0 and self.weights.get(PAST, 0) > 0, "--mix has past selves, but --num-past is 0"
 
     @property
     def weights(self) -> dict[str, float]:

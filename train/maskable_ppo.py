@@ -156,6 +156,7 @@ class Trainer:
         except (KeyError, ValueError, RuntimeError, TypeError) as error:
             path = self.folder / run_folder.CHECKPOINT
             raise run_folder.RunError(f"{path} does not fit the run's config.json: {error}") from error
+        self.pool.update(self.layers())
         for arrays in past:
             self.pool.remember(list(zip(arrays[::2], arrays[1::2], strict=True)))
         self.env = self._new_env(restarted_at=self.model.num_timesteps)

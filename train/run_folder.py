@@ -33,7 +33,11 @@ def create(config: Config) -> Path:
         raise RunError(f"{folder} exists already; choose another --run, or go on with --resume {folder}") from None
     except OSError as error:
         raise RunError(f"cannot make the run folder {folder}: {error.strerror}") from error
-    write_json(folder / CONFIG, {"config": config.to_json(), **provenance()})
+    try:
+        write_json(folder / CONFIG, {"config": config.to_json(), **provenance()})
+    except RunError:
+        folder.rmdir()
+        raise
     return folder
 
 
