@@ -1,8 +1,5 @@
 """`anchor`: a fixed yardstick. It never changes, so shares against it can be compared across versions and papers."""
 
-import numpy as np
-
-from felicity_env import View
 from felicity_env.game import CARD_VALUES, PASS, PLACE, State, is_alone, num_slots, pass_pays
 from felicity_env.kernel import kernel
 from felicity_env.view import random_action
@@ -26,19 +23,3 @@ def anchor_action(state: State, word: int) -> int:
     raised = state.high_bid + 1
     limit = value if is_alone(state) else value - pass_pays(state)
     return PASS + raised if raised <= min(limit, state.mice[state.seat]) else PASS
-
-
-@kernel
-def _act(states, seeds, out):
-    for k in range(len(states)):
-        out[k] = anchor_action(states[k], seeds[k])
-
-
-class AnchorPlayer:
-    """The yardstick, compiled and batched."""
-
-    def act(self, view: View) -> np.ndarray:
-        """Integers [B]."""
-        actions = np.empty(len(view), np.int64)
-        _act(view.states, view.seeds, actions)
-        return actions

@@ -1,26 +1,26 @@
-"""The compiled players by number, and a loop in which they answer in many lanes without a call from Python.
-
-A player whose class has a number here is played by `compiled_action`, any other by its `act`; a compiled player's `act`
-gives the same actions.
-"""
+"""The players that are kernels: in batches, and in a loop that answers in many lanes without a call from Python."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.anchor import AnchorPlayer, anchor_action
-from agents.ev import EvPlayer, ev_action
-from felicity_env import Player
+from agents.anchor import anchor_action
+from agents.ev import ev_action
+from felicity_env import Player, View
 from felicity_env.batch import Buffers, Settings, play
 from felicity_env.game import State, wrap
 from felicity_env.information import redact_state
 from felicity_env.kernel import kernel
 from felicity_env.lanes import NOT_COMPILED, Compiled
 from felicity_env.random_stream import Word, decision_seed
-from felicity_env.view import RandomPlayer, random_action
+from felicity_env.view import random_action
 
-NUMBERS = {RandomPlayer: 0, AnchorPlayer: 1, EvPlayer: 2}
+COMPILED = {  # a compiled player's number is its place here
+    "random": "uniform over the legal actions",
+    "anchor": "fixed yardstick: counts what it sees, 2.9 for a hidden card; cards at random",
+    "ev": "exact expected value of the sack against what a pass pays now and later",
+}
 
 
 @kernel
@@ -31,6 +31,25 @@ def compiled_action(number: int, state: State, word: Word) -> int:
     if number == 1:
         return anchor_action(state, word)
     return ev_action(state)
+
+
+@kernel
+def _act(number, states, seeds, out):
+    for k in range(len(states)):
+        out[k] = compiled_action(number, states[k], seeds[k])
+
+
+class CompiledPlayer:
+    """A player of `COMPILED`, batched."""
+
+    def __init__(self, name: str) -> None:
+        self.number = list(COMPILED).index(name)
+
+    def act(self, view: View) -> np.ndarray:
+        """Integers [B]."""
+        actions = np.empty(len(view), np.int64)
+        _act(self.number, view.states, view.seeds, actions)
+        return actions
 
 
 @kernel
@@ -63,5 +82,5 @@ def answer(
 
 def compiled_among(players: Sequence[Player]) -> Compiled:
     """For `Lanes`: which of `players` are compiled, and the loop that plays them."""
-    numbers = [NUMBERS.get(type(player), NOT_COMPILED) for player in players]
+    numbers = [player.number if type(player) is CompiledPlayer else NOT_COMPILED for player in players]
     return Compiled(answer, np.array(numbers, np.int64))

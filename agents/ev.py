@@ -16,7 +16,6 @@ sacks to those who pay for them.
 import numpy as np
 
 from agents.belief import expected_sack
-from felicity_env import View
 from felicity_env.game import LARGE_DOG, PASS, PLACE, RABBIT, SMALL_DOG, State, is_alone, pass_pays
 from felicity_env.kernel import kernel
 
@@ -61,19 +60,3 @@ def highest_worthwhile(state: State) -> float:
         value -= START_COST
     last = state.pots[state.num_seats - 2]
     return value - (pass_pays(state) - (1 - STANDS) * last) / STANDS
-
-
-@kernel
-def _act(states, out):
-    for k in range(len(states)):
-        out[k] = ev_action(states[k])
-
-
-class EvPlayer:
-    """Exact expected value, compiled and batched; deterministic."""
-
-    def act(self, view: View) -> np.ndarray:
-        """Integers [B]."""
-        actions = np.empty(len(view), np.int64)
-        _act(view.states, actions)
-        return actions

@@ -2,12 +2,11 @@
 
 import importlib
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
-from agents.anchor import AnchorPlayer
-from agents.ev import EvPlayer
+from agents.compiled import COMPILED, CompiledPlayer
 from felicity_env import Player
-from felicity_env.view import RandomPlayer
 
 
 def _network(path: str) -> Player:
@@ -25,9 +24,7 @@ class Code(NamedTuple):
 
 
 PLAYERS = {
-    "random": Code(RandomPlayer, "uniform over the legal actions"),
-    "anchor": Code(AnchorPlayer, "fixed yardstick: counts what it sees, 2.9 for a hidden card; cards at random"),
-    "ev": Code(EvPlayer, "exact expected value of the sack against what a pass pays now and later"),
+    **{name: Code(partial(CompiledPlayer, name), line) for name, line in COMPILED.items()},
     "net": Code(_network, "net:PATH, a trained policy (a run folder or its policy.json), net:PATH@greedy", True),
 }
 

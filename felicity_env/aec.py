@@ -120,6 +120,7 @@ class raw_env(AECEnv):
         self.state_space = Box(OBS_LOW, OBS_HIGH, (PRIVILEGED_SIZE,), np.float32)
         self._seat_rewards = np.zeros(MAX_SEATS)
         self._stream: int | None = None
+        self._states: Any = None  # STATE [1] once dealt
         self.agents = []
 
     def observation_space(self, agent: str) -> Dict:
@@ -210,8 +211,13 @@ class raw_env(AECEnv):
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """What `agent` sees now, in new arrays."""
         observation, mask = np.empty(OBS_SIZE, np.float32), np.empty(NUM_ACTIONS, np.int8)
-        _see(self._states, self._seat(agent), self.open_mice, observation, mask)
+        _see(self._dealt(), self._seat(agent), self.open_mice, observation, mask)
         return {"observation": observation, "action_mask": mask}
+
+    def _dealt(self) -> np.ndarray:
+        if self._states is None:
+            raise ValueError("no game has been dealt: call reset()")
+        return self._states
 
     def _seat(self, agent: str) -> int:
         try:
@@ -226,7 +232,7 @@ class raw_env(AECEnv):
     def state(self) -> np.ndarray:
         """Privileged, for critics: everything from the place of seat 0, hidden cards too; float32 [PRIVILEGED_SIZE]."""
         out = np.empty(PRIVILEGED_SIZE, np.float32)
-        _see_all(self._states, out)
+        _see_all(self._dealt(), out)
         return out
 
     def render(self) -> str | None:
@@ -234,6 +240,7 @@ class raw_env(AECEnv):
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
             return None
+        self._dealt()
         observation = self.observe(self.agent_selection)["observation"]
         text = render_seat(describe(observation), seat=self._seat(self.agent_selection), setup=self.setup)
         if self.render_mode == "ansi":
@@ -243,7 +250,7 @@ class raw_env(AECEnv):
 
     def render_all(self) -> str:
         """For teaching and debugging: the table with every hidden card."""
-        return render_all(self._states[0])
+        return render_all(self._dealt()[0])
 
     def close(self) -> None:
         """Nothing to release."""
@@ -253,6 +260,7 @@ class raw_env(AECEnv):
     @property
     def game(self) -> Game:
         """The game so far: setup, deal, actions. Write it with `notation.dumps`."""
+        self._dealt()
         return Game(self.setup, self._deal, tuple(self._actions))
 
     def load(self, game: Game) -> None:
@@ -267,6 +275,7 @@ class raw_env(AECEnv):
 
     def clone(self) -> dict[str, Any]:
         """The position with its history, for `restore`: the whole truth, not for players."""
+        self._dealt()
         return {"setup": self.setup} | {name: copy.deepcopy(getattr(self, name)) for name in _IN_PLAY}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -16,9 +16,9 @@ import pytest
 import torch
 
 import agents
-from agents.anchor import AnchorPlayer
 from agents.belief import expected_sack
-from agents.ev import STANDS, START_COST, EvPlayer
+from agents.compiled import CompiledPlayer
+from agents.ev import STANDS, START_COST
 from agents.network import NetworkPlayer, choose, load_policy, logits_of, save_policy
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, View
 from felicity_env.game import AUCTION, HIDDEN, PASS, SETUPS, STATE, State, num_slots, sack_value, slot_owner
@@ -133,7 +133,7 @@ def played_batch(player: agents.Player, steps: int, *, games: int = 60, seed: in
     ],
 )
 def test_anchor_raises_by_one_up_to_the_cats_less_what_a_pass_pays(cards, highest):
-    assert highest_raise(AnchorPlayer(), last_of_four(*cards)) == highest
+    assert highest_raise(agents.make("anchor"), last_of_four(*cards)) == highest
 
 
 @pytest.mark.parametrize(
@@ -150,12 +150,12 @@ def test_anchor_raises_by_one_up_to_the_cats_less_what_a_pass_pays(cards, highes
     ],
 )
 def test_anchor_counts_its_own_face_down_card_and_2_9_for_each_it_does_not_see(players, passes, cards, highest):
-    assert highest_raise(AnchorPlayer(), play(auction(players, cards), *[PASS] * passes)) == highest
+    assert highest_raise(agents.make("anchor"), play(auction(players, cards), *[PASS] * passes)) == highest
 
 
 def test_anchor_counts_the_card_of_the_dummy():
     state = auction(3, (C5, M8, M8), dummy=(C8, M8, M5, C3, C5, C11, C15, LARGE, SMALL))
-    assert highest_raise(AnchorPlayer(), state) == 15  # 8 + its own 5 + 2 * 2.9 - 3 = 15.8
+    assert highest_raise(agents.make("anchor"), state) == 15  # 8 + its own 5 + 2 * 2.9 - 3 = 15.8
 
 
 @pytest.mark.parametrize(
@@ -170,17 +170,17 @@ def test_anchor_counts_the_card_of_the_dummy():
 )
 def test_anchor_alone_without_a_bid_buys_if_its_count_is_at_least_one_and_it_has_a_mouse(cards, buys):
     state = alone_of_four(*cards)
-    assert decide(AnchorPlayer(), state) == (bid(1) if buys else PASS)
+    assert decide(agents.make("anchor"), state) == (bid(1) if buys else PASS)
     state.mice[3] = 0
-    assert decide(AnchorPlayer(), state) == PASS
+    assert decide(agents.make("anchor"), state) == PASS
 
 
 def test_anchor_never_bids_more_than_its_mice():
     state = last_of_four(C15, C15, C15, C15)
     state.mice[3], state.high_bid = 3, 2
-    assert decide(AnchorPlayer(), state) == bid(3)
+    assert decide(agents.make("anchor"), state) == bid(3)
     state.high_bid = 3
-    assert decide(AnchorPlayer(), state) == PASS
+    assert decide(agents.make("anchor"), state) == PASS
 
 
 @pytest.mark.parametrize("hand", [(M8, M5, C3, C5, C8, C11, C15, LARGE, SMALL), (M5, RABBIT, SMALL), (C3, C15)])
@@ -188,7 +188,7 @@ def test_anchor_places_every_card_of_its_hand_equally_often(hand):
     state = new_game(4)
     state.hands[0] = sum(1 << card for card in hand)
     draws = 9000
-    actions = AnchorPlayer().act(view_of(np.repeat(np.array([state], STATE), draws), random_words(draws)))
+    actions = agents.make("anchor").act(view_of(np.repeat(np.array([state], STATE), draws), random_words(draws)))
     counts = np.bincount(actions, minlength=NUM_ACTIONS)
     assert counts[list(hand)].sum() == draws
     expected = draws / len(hand)
@@ -289,15 +289,15 @@ def test_expected_sack_is_the_mean_over_resampled_worlds():
     ],
 )
 def test_ev_raises_up_to_the_worth_of_the_sack_less_start_and_pass(cards, highest):
-    assert highest_raise(EvPlayer(), last_of_four(*cards)) == highest
+    assert highest_raise(agents.make("ev"), last_of_four(*cards)) == highest
 
 
 def test_ev_counts_no_start_in_the_last_round_and_no_pass_in_a_dry_one():
     state = last_of_four(C3, C5, C8, C11)
     state.round_number = 8
-    assert highest_raise(EvPlayer(), state) == 27 - 6
+    assert highest_raise(agents.make("ev"), state) == 27 - 6
     state.pots[:] = 0
-    assert highest_raise(EvPlayer(), state) == 27
+    assert highest_raise(agents.make("ev"), state) == 27
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_ev_counts_no_start_in_the_last_round_and_no_pass_in_a_dry_one():
     ],
 )
 def test_ev_alone_without_a_bid_buys_what_is_worth_its_price(cards, buys):
-    assert decide(EvPlayer(), alone_of_four(*cards)) == (bid(1) if buys else PASS)
+    assert decide(agents.make("ev"), alone_of_four(*cards)) == (bid(1) if buys else PASS)
 
 
 def test_ev_raises_just_when_its_formula_says_so():
@@ -324,7 +324,7 @@ def test_ev_raises_just_when_its_formula_says_so():
             gain = STANDS * (value - start - raised) + (1 - STANDS) * last - truth.pots[truth.passes]
         if abs(gain) > 1e-9:
             raises = gain > 0 and raised <= truth.mice[truth.seat]
-            assert decide(EvPlayer(), truth) == (bid(raised) if raises else PASS)
+            assert decide(agents.make("ev"), truth) == (bid(raised) if raises else PASS)
             compared.add(raises)
     assert compared == {True, False}
 
@@ -347,7 +347,7 @@ def test_ev_places_its_worst_card_but_keeps_spoilers_for_rounds_without_mice(han
     state = new_game(4)
     state.hands[0] = sum(1 << c for c in hand)
     state.pots[:] = state.pots if mice_on_table else 0
-    assert decide(EvPlayer(), state) == card
+    assert decide(agents.make("ev"), state) == card
 
 
 # --- every player -----------------------------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ def test_a_code_that_takes_no_argument_refuses_one():
 
 
 def make_own_player() -> agents.Player:
-    return EvPlayer()
+    return agents.make("ev")
 
 
 def make_nothing() -> None:
@@ -467,7 +467,7 @@ def make_nothing() -> None:
 
 
 def test_a_function_of_a_module_makes_a_player():
-    assert isinstance(agents.make("tests.test_agents:make_own_player"), EvPlayer)
+    assert isinstance(agents.make("tests.test_agents:make_own_player"), CompiledPlayer)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_aec_and_batch_agree_at_every_decision(table):
         batch.step(actions)
         tables.step(actions)
         tables.check_outcome()
-    assert restarts == 3
+    assert restarts >= 2
 
 
 @pytest.mark.parametrize("setup", ODD_SETUPS, ids=range(len(ODD_SETUPS)))

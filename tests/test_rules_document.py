@@ -70,9 +70,7 @@ def test_the_document_says_that_the_project_is_not_the_publishers():
 
 def test_the_table_of_setups_is_the_one_the_kernel_plays():
     """Mouse cards, mice, bank and total of 3, 4 and 5 players (R2.1, R2.2, R2.3, F1)."""
-    rows = re.findall(
-        r"^\| .+ \(([RF][0-9.]+)\) \| (.+) \| (.+) \| (.+) \|$", RULES_FILE.read_text(), re.MULTILINE
-    )
+    rows = re.findall(r"^\| .+ \(([RF][0-9.]+)\) \| (.+) \| (.+) \| (.+) \|$", RULES_FILE.read_text(), re.MULTILINE)
     told = {number: values for number, *values in rows}
     setups = [SETUPS[players] for players in (3, 4, 5)]
     assert told == {

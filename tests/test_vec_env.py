@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from agents import Player, make
-from agents.compiled import compiled_among
-from agents.ev import EvPlayer
+from agents.compiled import CompiledPlayer, compiled_among
 from felicity_env import NUM_ACTIONS, Batch, View, felicity_v0, game_seed
 from felicity_env.game import PASS, STATE
 from felicity_env.information import redact
@@ -137,10 +136,10 @@ def test_players_that_answer_by_kernel_play_as_they_do_by_their_act(reward):
 
 
 def test_only_players_that_have_a_kernel_are_played_by_it():
-    class Quieter(EvPlayer):
+    class Quieter(CompiledPlayer):
         """Not what the kernel plays."""
 
-    players = [make("random"), make("anchor"), make("ev"), Cautious(), Quieter()]
+    players = [make("random"), make("anchor"), make("ev"), Cautious(), Quieter("ev")]
     numbers = compiled_among(players).numbers.tolist()
     assert numbers[3:] == [NOT_COMPILED] * 2
     assert NOT_COMPILED not in numbers[:3]
