@@ -8,7 +8,7 @@ import numpy as np
 from agents.anchor import anchor_action
 from agents.ev import ev_action
 from felicity_env import Player, View
-from felicity_env.batch import Buffers, Settings, play
+from felicity_env.batch import Buffers, Settings, advance, show
 from felicity_env.game import State, wrap
 from felicity_env.information import redact_state
 from felicity_env.kernel import kernel
@@ -66,18 +66,21 @@ def answer(
 ) -> None:
     """Play on in the lanes `rows` while a compiled player is to act; see `lanes.Compiled` for the arguments."""
     for row in rows:
-        ended[row] = False
+        ended[row] = moved = False
         while not ended[row]:
             seat: Any = b.seats[row]
             number: Any = numbers[table[row, wrap(b.states[row], seat - learners[row])]]
             if seat == learners[row] or number == NOT_COMPILED:
                 break
+            moved = True
             scratch[0] = b.states[row]
             redact_state(scratch[0], seat)
             word = decision_seed(b.game_seeds[row], seat, b.decisions[row, seat])
-            play(b, row, compiled_action(number, scratch[0], word), settings)
+            advance(b, row, compiled_action(number, scratch[0], word), settings)
             rewards[row] += b.rewards[row, learners[row]]
             ended[row] = b.terminated[row]
+        if moved:
+            show(b, row, settings.open_mice)
 
 
 def compiled_among(players: Sequence[Player]) -> Compiled:

@@ -51,7 +51,7 @@ class Config:
     """Seats at its tables."""
     num_steps: int = 1000
     """Decisions in each game for one measurement of the batch."""
-    training_repetitions: int = 7
+    training_repetitions: int = 21
     """Pairs of training iterations (rollout and update)."""
 
 

@@ -67,20 +67,20 @@ def _restart(b, game, seed):
     b.states[game] = b.blanks[b.setup_of[game]]
     b.decisions[game] = 0
     deal(b.states[game], b.game_seeds[game])
+    b.seats[game] = b.states[game].seat
 
 
 @kernel
-def _show(b, game, open_mice):
+def show(b: Buffers, game: int, open_mice: bool) -> None:
     """Write what the seat to act sees and may do."""
     state = b.states[game]
-    b.seats[game] = state.seat
     observe(state, state.seat, open_mice, b.observations[game])
     legal_actions(state, state.seat, b.action_masks[game])
 
 
 @kernel
-def play(b: Buffers, game: int, action: int, settings: Settings) -> None:
-    """One decision in one game; what follows it is written into the buffers."""
+def advance(b: Buffers, game: int, action: int, settings: Settings) -> None:
+    """One decision in one game: all but what the next seat sees, which `show` writes."""
     state = b.states[game]
     b.decisions[game, state.seat] += 1
     step(state, action)
@@ -92,13 +92,14 @@ def play(b: Buffers, game: int, action: int, settings: Settings) -> None:
             b.scores[game, seat] = score(state, seat)
         b.episodes[game] += 1
         _restart(b, game, settings.seed)
-    _show(b, game, settings.open_mice)
+    b.seats[game] = state.seat
 
 
 @kernel
 def _play_chunk(b, rows, actions, first, last, settings):
     for k in range(first, last):
-        play(b, rows[k], actions[k], settings)
+        advance(b, rows[k], actions[k], settings)
+        show(b, rows[k], settings.open_mice)
 
 
 @parallel_kernel
@@ -113,7 +114,8 @@ def _play_random_chunk(b, first, last, num_steps, settings):
         for game in range(first, last):
             seat = b.seats[game]
             word = decision_seed(b.game_seeds[game], seat, b.decisions[game, seat])
-            play(b, game, random_action(b.states[game], word), settings)
+            advance(b, game, random_action(b.states[game], word), settings)
+            show(b, game, settings.open_mice)
 
 
 @parallel_kernel
@@ -127,13 +129,13 @@ def _play_random_parallel(b, num_steps, threads, settings):
 def _restart_rows(b, rows, seed, open_mice):
     for game in rows:
         _restart(b, game, seed)
-        _show(b, game, open_mice)
+        show(b, game, open_mice)
 
 
 @kernel
 def _show_all(b, open_mice):
     for game in range(len(b.states)):
-        _show(b, game, open_mice)
+        show(b, game, open_mice)
 
 
 @kernel
@@ -250,6 +252,7 @@ class Batch:
         _restart_rows(self.buffers, self._rows, self._seed, self.open_mice)
         for game, states in dealt.items():
             self.states[game] = states[0]
+            self.seats[game] = states[0].seat
         self.rewards[:], self.terminated[:] = 0.0, False
         _show_all(self.buffers, self.open_mice)
 

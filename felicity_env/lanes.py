@@ -98,7 +98,7 @@ class Lanes:
         if actions.shape != self._all.shape:
             raise ValueError(f"actions must be {len(self._all)} integers, not {actions.dtype} {list(actions.shape)}")
         rows = self._all if give_up is None else np.setdiff1d(self._all, give_up)
-        self.batch.step(actions[rows], rows)
+        self.batch.step(actions[rows], None if give_up is None else rows)
         self.rewards[:], self.terminated[:] = 0.0, False
         self._collect(rows)
         if give_up is not None:
@@ -154,15 +154,13 @@ class Lanes:
 
     def _choose(self, rows: np.ndarray) -> np.ndarray:
         """The actions of the players to act in `rows`: one call for each player."""
-        view = self.batch.view(rows)
-        if len(self.players) == 1:
-            return self.players[0].act(view)
         places = (self.batch.seats[rows] - self.seats[rows]) % self.batch.num_players[rows]
         who = self._table[rows, places]
         actions = np.empty(len(rows), np.int64)
-        for player in np.unique(who):
-            mine = np.flatnonzero(who == player)
-            actions[mine] = self.players[player].act(view.take(mine))
+        for number, player in enumerate(self.players):
+            mine = who == number
+            if mine.any():
+                actions[mine] = player.act(self.batch.view(rows[mine]))
         return actions
 
 
