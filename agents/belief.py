@@ -35,46 +35,53 @@ def possible_cards(state: State, slot: int) -> int:
 
 @kernel
 def expected_sack(state: State) -> float:
-    """Mean worth of the row of a redacted state, exact under the dog rules (R5), slots not yet laid included.
+    """Mean worth of the row of a redacted state, exact under the dog rules (R5); slots not yet laid count as unknown.
 
-    E[sum of cats] is a sum of means. A cat is chased only if there is exactly one dog; then a large dog chases the
+    The sum of cats is a sum of means. A cat is chased only if there is exactly one dog; then a large dog chases the
     highest cat and a small one the lowest, so their means follow from the distribution of the maximum and the minimum.
     """
     mean = 0.0
+    combinations = 1
+    seen = 0
     for slot in range(num_slots(state)):
         cards = possible_cards(state, slot)
         mean += _CAT_SUMS[cards] / count_cards(cards)
-    return mean - _expected_chased(state, LARGE_DOG) - _expected_chased(state, SMALL_DOG)
+        combinations *= count_cards(cards)
+        seen |= cards
+    chased = 0
+    for dog in (LARGE_DOG, SMALL_DOG):
+        if seen >> dog & 1:
+            chased += _chased_in_all(state, dog)
+    return mean - chased / combinations
 
 
 @kernel
-def _expected_chased(state, dog):
-    """E[worth of the cat that `dog` chases; 0 when it chases none].
+def _chased_in_all(state, dog):
+    """The worth of the cat that `dog` chases, summed over all combinations of cards.
 
-    Cats are added to the allowed ones in the order in which the dog prefers them least. With `one` = P(one slot holds
-    the dog and all others only the rabbit or allowed cats), the growth of `one` is P(the cat added is chased).
+    Cats are allowed one by one, in the order in which the dog prefers them least. With `one` = combinations in which
+    one slot holds the dog and all others the rabbit or an allowed cat, the growth of `one` counts those in which the
+    cat just allowed is chased.
     """
     allowed = 1 << RABBIT
-    mean = 0.0
+    total = 0
     before = _exactly_one(state, dog, allowed)
     for k in range(NUM_CATS):
         cat = k if dog == LARGE_DOG else NUM_CATS - 1 - k
         allowed |= 1 << cat
         one = _exactly_one(state, dog, allowed)
-        mean += CARD_VALUES[cat] * (one - before)
+        total += CARD_VALUES[cat] * (one - before)
         before = one
-    return mean
+    return total
 
 
 @kernel
 def _exactly_one(state, dog, allowed):
-    """P(one slot holds `dog` and every other slot a card of `allowed`)."""
-    none, one = 1.0, 0.0
+    """Combinations in which one slot holds `dog` and every other slot a card of `allowed`."""
+    none, one = 1, 0
     for slot in range(num_slots(state)):
         cards = possible_cards(state, slot)
-        size = count_cards(cards)
-        is_dog = (cards >> dog & 1) / size
-        is_allowed = count_cards(cards & allowed) / size
-        one = one * is_allowed + none * is_dog
-        none *= is_allowed
+        fitting = count_cards(cards & allowed)
+        one = one * fitting + none * (cards >> dog & 1)
+        none *= fitting
     return one

@@ -243,7 +243,7 @@ class EmptyLanes(LanesVecEnv):
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """The same table again."""
         nothing = np.zeros(self.num_envs, np.float32)
-        return self.lanes.observations, nothing, nothing.astype(bool), [{} for _ in range(self.num_envs)]
+        return self.lanes.observations, nothing, nothing.astype(bool), self._no_infos
 
 
 def training_speed(config: Config) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Config:
     """Decisions of the learner in each game between two updates."""
     batch_size: int = 4096
     """Decisions in a minibatch."""
-    update_epochs: int = 3
+    update_epochs: int = 4
     """Times that each decision is learned from."""
     learning_rate: float = 1e-3
     """Of Adam at the start; falls linearly to zero."""

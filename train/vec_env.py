@@ -16,6 +16,8 @@ class LanesVecEnv(VecEnv):
 
     def __init__(self, lanes: Lanes, *, reward_scale: float = 1.0) -> None:
         self.lanes, self.reward_scale = lanes, reward_scale
+        # The same empty dicts every time: making hundreds a step keeps Python's garbage collector busy.
+        self._no_infos: list[dict[str, Any]] = [{} for _ in range(lanes.batch.num_games)]
         self._lengths = np.zeros(lanes.batch.num_games, np.int64)
         space = Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32)
         super().__init__(lanes.batch.num_games, space, Discrete(NUM_ACTIONS))
@@ -33,7 +35,7 @@ class LanesVecEnv(VecEnv):
         self.lanes.step(self._actions)
         self._lengths += 1
         rewards, ended = (self.lanes.rewards * self.reward_scale).astype(np.float32), self.lanes.terminated.copy()
-        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        infos = self._no_infos.copy()
         for lane in np.flatnonzero(ended).tolist():
             infos[lane] = {
                 "terminal_observation": self.lanes.final_observations[lane].copy(),
