@@ -12,6 +12,7 @@ import numpy as np
 
 from felicity_env.batch import Batch
 from felicity_env.game import MAX_SEATS, STATE
+from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_SIZE
 from felicity_env.random_stream import mix
 from felicity_env.transcript import is_integer
@@ -33,6 +34,13 @@ class Compiled(NamedTuple):
 
     answer: Callable[..., None]
     numbers: np.ndarray
+
+
+@kernel
+def _earn(b, rows, seats, rewards, ended):
+    for row in rows:
+        rewards[row] += b.rewards[row, seats[row]]
+        ended[row] = b.terminated[row]
 
 
 class Lanes:
@@ -113,12 +121,15 @@ class Lanes:
         self._sit_down(rows)
 
     def _collect(self, rows: np.ndarray) -> None:
-        """Add up what the learner earned in `rows`, and sit down to the next game where one ended."""
-        self.rewards[rows] += self.batch.rewards[rows, self.seats[rows]]
-        ended = rows[self.batch.terminated[rows]]
-        if len(ended):
-            self._end(ended)
-            self._sit_down(ended)
+        """After a step in `rows`: add up what the learner earned, and sit down to the next game where one ended."""
+        _earn(self.batch.buffers, rows, self.seats, self.rewards, self._ended)
+        self._next_games(rows[self._ended[rows]])
+
+    def _next_games(self, rows: np.ndarray) -> None:
+        """The games in `rows` have ended and the next ones lie dealt."""
+        if len(rows):
+            self._end(rows)
+            self._sit_down(rows)
 
     def _end(self, rows: np.ndarray) -> None:
         """Keep what the learner last saw of the games in `rows`, which stand in `final_states`."""
@@ -148,9 +159,7 @@ class Lanes:
             state = (self.seats, self._table, numbers, self.rewards, self._ended, self._scratch)
             answer(batch.buffers, batch.settings, rows, *state)
             rows = rows[self._ended[rows]]
-            if len(rows):
-                self._end(rows)
-                self._sit_down(rows)
+            self._next_games(rows)
 
     def _choose(self, rows: np.ndarray) -> np.ndarray:
         """The actions of the players to act in `rows`: one call for each player."""

@@ -40,13 +40,12 @@ class OpponentPool:
         self.past = [_Snapshot() for _ in range(num_past)]
         ladder = [code for code in mix if code not in (SELF, PAST)]
         self.players: list[Player] = [self.newest, *self.past, *(agents.make(code) for code in ladder)]
-        total = sum(mix.values())
         shares = [mix.get(SELF, 0.0), *([mix.get(PAST, 0.0) / max(num_past, 1)] * num_past), *(mix[c] for c in ladder)]
-        self.shares = np.array(shares) / total
+        self._thresholds = np.cumsum(shares) / np.cumsum(shares)[-1]
 
     def seating(self, rows: np.ndarray) -> np.ndarray:
         """For games about to begin in the lanes `rows`: which player sits in each place."""
-        drawn = self.rng.choice(len(self.players), size=len(rows), p=self.shares / self.shares.sum())
+        drawn = self._thresholds.searchsorted(self.rng.random(len(rows)), side="right")
         return np.repeat(drawn[:, None], MAX_SEATS, axis=1)
 
     def update(self, layers: Layers) -> None:
