@@ -7,6 +7,7 @@ the record. The same functions run compiled (see `kernel.py`) and as plain Pytho
 Actions: 0..9 place that card, `PASS` = 10, `PASS + b` bids b mice.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,7 @@ MAX_SLOTS = 5
 MAX_ROUNDS = 9
 MAX_POTS = 4
 MAX_BID = 63  # F2
+MAX_BANK = 999  # far above R2.3; keeps every amount within int16 and the observation's bounds
 PASS = 10
 NUM_ACTIONS = PASS + MAX_BID + 1
 NO_SEAT = -1
@@ -55,7 +57,7 @@ STATE = np.dtype(
                 ("mouse_cards", np.int16, MAX_POTS),  # worth of each mouse card, left to right, then zeros
                 # the deal, known in part (R8.1)
                 ("removed", np.int16, MAX_SEATS),  # card out of each seat's set; NO_CARD: none taken; HIDDEN: not known
-                ("hands", np.int16, MAX_SEATS),  # bit c: the seat holds card c; 0 where hidden
+                ("hands", np.int16, MAX_SEATS),  # bit c: the seat holds card c; HIDDEN
                 ("dummy_cards", np.int16, MAX_ROUNDS),  # in the order turned; NO_CARD past the end; HIDDEN
                 # the table
                 ("round_number", np.int16),  # 0..8 (every np.record has a method `round`)
@@ -74,11 +76,7 @@ STATE = np.dtype(
                 ("bank", np.int16),
                 # the past
                 ("cat_points", np.int16, MAX_SEATS),  # sum of the cats won
-                (
-                    "gain",
-                    np.int16,
-                    MAX_SEATS,
-                ),  # mice + cat points won in this round (until the next one's first card)
+                ("gain", np.int16, MAX_SEATS),  # mice + cat points won this round (kept until the next card is laid)
                 ("played", np.int16, MAX_SETS),  # bit c: card c of that set lay in an earlier round
                 ("last_winner", np.int16),  # of the last finished round; NO_SEAT: nobody bought, or none is finished
                 ("last_price", np.int16),
@@ -118,31 +116,21 @@ class Setup:
             if fault:
                 raise ValueError(f"impossible setup: {reason}")
 
-    def _faults(self) -> list[tuple[bool, str]]:
-        best_pass = max(self.mouse_cards, default=0)
-        most_mice = self.mice + best_pass * (self.rounds - 1)
-        return [
-            (not 2 <= self.seats <= MAX_SEATS, f"seats must be 2 to {MAX_SEATS}, not {self.seats}"),
-            (self.dummy and self.seats == MAX_SEATS, f"{MAX_SEATS} seats and a dummy need {MAX_SLOTS + 1} slots"),
-            (self.removed not in (0, 1), f"removed must be 0 or 1, not {self.removed}"),
-            (len(set(self.cards)) != len(self.cards), f"cards {self.cards} repeat"),
-            (
-                not set(self.cards) <= set(range(NUM_CARDS)),
-                f"cards must be 0 to {NUM_CARDS - 1}, not {self.cards}",
-            ),
-            (not 1 <= self.rounds <= MAX_ROUNDS, f"rounds must be 1 to {MAX_ROUNDS}, not {self.rounds}"),
-            (
-                self.rounds > self.hand_size,
-                f"{self.rounds} rounds, but {self.hand_size} cards in hand",
-            ),
-            (len(self.mouse_cards) != self.seats - 1, f"{self.seats} seats need {self.seats - 1} mouse cards (F3)"),
-            (best_pass > MAX_BID, f"mouse cards hold at most {MAX_BID} mice: {self.mouse_cards}"),
-            (min(self.mouse_cards, default=0) < 0, f"mouse cards cannot be negative: {self.mouse_cards}"),
-            (self.mice < 0, f"mice cannot be negative: {self.mice}"),
-            (self.bank < 0, f"bank cannot be negative: {self.bank}"),
-            (self.bank > 999, f"bank must be at most 999, not {self.bank}"),
-            (most_mice > MAX_BID, f"a seat could hold {most_mice} mice at a bid; the most is {MAX_BID} (F2)"),
-        ]
+    def _faults(self) -> Iterator[tuple[bool, str]]:
+        yield not 2 <= self.seats <= MAX_SEATS, f"seats must be 2 to {MAX_SEATS}, not {self.seats}"
+        yield self.dummy and self.seats == MAX_SEATS, f"{MAX_SEATS} seats and a dummy need {MAX_SLOTS + 1} slots"
+        yield self.removed not in (0, 1), f"removed must be 0 or 1, not {self.removed}"
+        yield len(set(self.cards)) != len(self.cards), f"cards {self.cards} repeat"
+        yield not set(self.cards) <= set(range(NUM_CARDS)), f"cards must be 0 to {NUM_CARDS - 1}, not {self.cards}"
+        yield not 1 <= self.rounds <= MAX_ROUNDS, f"rounds must be 1 to {MAX_ROUNDS}, not {self.rounds}"
+        yield self.rounds > self.hand_size, f"{self.rounds} rounds, but {self.hand_size} cards in hand"
+        yield len(self.mouse_cards) != self.seats - 1, f"{self.seats} seats need {self.seats - 1} mouse cards (F3)"
+        yield min(self.mouse_cards) < 0, f"mouse cards cannot be negative: {self.mouse_cards}"
+        yield max(self.mouse_cards) > MAX_BID, f"mouse cards hold at most {MAX_BID} mice: {self.mouse_cards}"
+        yield self.mice < 0, f"mice cannot be negative: {self.mice}"
+        yield not 0 <= self.bank <= MAX_BANK, f"bank must be 0 to {MAX_BANK}, not {self.bank}"
+        most = self.mice + max(self.mouse_cards) * (self.rounds - 1)
+        yield most > MAX_BID, f"a seat could hold {most} mice at a bid; the most is {MAX_BID} (F2)"
 
     @property
     def hand_size(self) -> int:

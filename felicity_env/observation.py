@@ -4,7 +4,7 @@ One layout serves 2 to 5 seats, with a dummy or without, with open mice or witho
 relative: 0 is the seat that looks, 1 its left neighbour. Cards and small choices are one-hot; amounts are scaled by
 powers of two, so that float32 gives them back exactly; the two amounts on which a bid turns (own mice, highest bid)
 stand as a thermometer as well, as the counters of the Hanabi Learning Environment do (Bard et al. 2020,
-arXiv:1902.00506); `experiments/encoding.py` measures what that is worth.
+arXiv:1902.00506); `experiments/encoding.py` measures what difference that makes.
 """
 
 from collections import namedtuple
