@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tyro
 
 import agents
@@ -49,22 +48,24 @@ def estimate(value: dict[str, float], digits: int = 3) -> str:
     return f"{value['value']:,.{digits}f} ({value['low']:,.{digits}f} to {value['high']:,.{digits}f})"
 
 
+SHOWN_SEED, SHOWN_AFTER = 8, 80  # a game with a close auction, and how many actions into it
+SHOWN_SEATS = ("ev", "anchor", "ev", "anchor")
+
+
 def short_game() -> str:
-    """A position of a game between three `ev` and the whole game in notation."""
+    """A position of a game, as the acting seat sees it, and the whole game in notation."""
     env = felicity_v0.raw_env(num_players=4, render_mode="ansi")
-    batch, player = Batch(1, seed=20), agents.make("ev")
+    batch, players = Batch(1, seed=SHOWN_SEED), [agents.make(code) for code in SHOWN_SEATS]
     env.reset(seed=int(batch.game_seeds[0]))
     shown = ""
     while not batch.terminated[0]:
-        if env.game and len(env.game.actions) == SHOWN_AFTER:
+        if len(env.game.actions) == SHOWN_AFTER:
             shown = str(env.render())
-        action = int(player.act(batch.view())[0])
-        env.step(action)
-        batch.step(np.array([action]))
-    return fenced(shown) + "\n\nThe whole game, as `notation.dumps` writes it:\n\n" + fenced(dumps(env.game))
-
-
-SHOWN_AFTER = 60  # actions into the game
+        actions = players[batch.seats[0]].act(batch.view())
+        env.step(int(actions[0]))
+        batch.step(actions)
+    legend = "The whole game in notation, a line a round: cards as laid | bids in turn, `-` a pass:"
+    return "\n\n".join([fenced(shown), legend, fenced(dumps(env.game))])
 
 
 def observation() -> str:
