@@ -6,15 +6,17 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+YARDSTICK = "anchor"
+
 
 class Progress:
-    """A bar on a terminal; elsewhere a line at every measurement. Use as a context."""
+    """A bar (on a terminal), and a line at every measurement. Use as a context."""
 
     def __init__(self, console: Console, total: int, done: int) -> None:
         self.console, self.total, self.done = console, total, done
         self.bar = Bar(
-            TextColumn("{task.completed:>11,}/{task.total:,}"),
-            BarColumn(bar_width=20),
+            TextColumn("{task.percentage:>3.0f}%"),
+            BarColumn(bar_width=12),
             TextColumn("{task.fields[speed]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
@@ -39,14 +41,14 @@ class Progress:
         self.done = timesteps
 
     def show_strength(self, point: dict[str, Any]) -> None:
-        """A new point of the learning curve."""
-        text = "; ".join(
+        """A new point of the learning curve: a line of its own, and the yardstick beside the bar."""
+        tables = "; ".join(
             f"{result['num_players']}p vs " + " ".join(f"{c} {s['value']:.2f}" for c, s in result["win_share"].items())
             for result in point["results"]
         )
-        self.bar.update(self.task, strength=text)
-        if not self.console.is_terminal:
-            self.say(f"{self.done:>11,}/{self.total:,}  {point['seconds']:.0f} s  {text}")
+        self.say(f"{self.done:>11,}/{self.total:,}  {point['seconds']:.0f} s  {tables}")
+        shares = "/".join(f"{result['win_share'][YARDSTICK]['value']:.2f}" for result in point["results"])
+        self.bar.update(self.task, strength=f"{YARDSTICK} {shares}")
 
     def say(self, text: str) -> None:
         """A line above the bar."""
