@@ -360,9 +360,9 @@ def test_ctrl_c_in_the_final_evaluation_is_no_traceback(copied, monkeypatch):
     assert "--resume" in outcome.errors
 
 
-def test_on_a_terminal_a_bar_shows_decisions_speed_time_left_and_strength():
+def test_on_a_terminal_of_80_columns_a_bar_shows_share_speed_time_left_and_strength():
     screen = StringIO()
-    console = Console(file=screen, force_terminal=True, width=200)
+    console = Console(file=screen, force_terminal=True, width=80)
     share = {code: {"value": 0.5} for code in LADDER}
     with Progress(console, 4096, 0) as progress:
         progress.show_strength({"seconds": 1, "results": [{"num_players": 4, "win_share": share}]})
@@ -370,7 +370,7 @@ def test_on_a_terminal_a_bar_shows_decisions_speed_time_left_and_strength():
             time.sleep(0.002)
             progress.advance_to(timesteps)
     shown = screen.getvalue()
-    for text in ("2,048", "/4,096", "/s", "left", "4p vs random 0.50 anchor 0.50 ev 0.50"):
+    for text in (" 50%", "/s", "left", "anchor 0.50", "0/4,096  1 s  4p vs random 0.50 anchor 0.50 ev 0.50"):
         assert text in shown
 
 
