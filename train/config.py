@@ -38,7 +38,7 @@ class Config:
     open_mice: bool = False
     """Show the learner how many mice the others hold (it follows from public events)."""
     reward: Literal["win", "margin", "score", "round"] = "round"
-    """What a game pays the learner; see `felicity_env.REWARDS`. Points round by round taught it most in few minutes."""
+    """What a game pays the learner; see `felicity_env.REWARDS`."""
     reward_scale: float = 0.05
     """Rewards are multiplied by this before they are learned from."""
     mix: tuple[str, ...] = ("self=0.4", "past=0.2", "anchor=0.2", "ev=0.1", "random=0.1")
