@@ -11,6 +11,7 @@ import numpy as np
 
 from felicity_env import Batch, Player, game_seed
 from felicity_env.game import SETUPS
+from felicity_env.lanes import ask
 from felicity_env.transcript import DEAL_KEYS, draw_deal
 
 BOOTSTRAPS = 2000
@@ -69,11 +70,5 @@ def _play_out(batch: Batch, players: Sequence[Player], rotation: np.ndarray) -> 
     open_games = np.arange(batch.num_games)
     while len(open_games):
         who = (batch.seats[open_games] - rotation[open_games]) % len(players)
-        actions = np.empty(len(open_games), np.int64)
-        view = batch.view(open_games)
-        for number, player in enumerate(players):
-            mine = np.flatnonzero(who == number)
-            if len(mine):
-                actions[mine] = player.act(view.take(mine))
-        batch.step(actions, open_games)
+        batch.step(ask(players, who, batch, open_games), open_games)
         open_games = open_games[~batch.terminated[open_games]]

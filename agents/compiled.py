@@ -8,12 +8,12 @@ import numpy as np
 from agents.anchor import anchor_action
 from agents.ev import ev_action
 from felicity_env import Player, View
-from felicity_env.batch import Buffers, Settings, advance, show
+from felicity_env.batch import Buffers, Settings, advance, decision_word, show
 from felicity_env.game import State, wrap
 from felicity_env.information import redact_state
 from felicity_env.kernel import kernel
 from felicity_env.lanes import NOT_COMPILED, Compiled
-from felicity_env.random_stream import Word, decision_seed
+from felicity_env.random_stream import Word
 from felicity_env.view import random_action
 
 COMPILED = {  # a compiled player's number is its place here
@@ -75,8 +75,7 @@ def answer(
             moved = True
             scratch[0] = b.states[row]
             redact_state(scratch[0], seat)
-            word = decision_seed(b.game_seeds[row], seat, b.decisions[row, seat])
-            advance(b, row, compiled_action(number, scratch[0], word), settings)
+            advance(b, row, compiled_action(number, scratch[0], decision_word(b, row)), settings)
             rewards[row] += b.rewards[row, learners[row]]
             ended[row] = b.terminated[row]
         if moved:

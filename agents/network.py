@@ -38,8 +38,7 @@ def choose(logits: np.ndarray, masks: np.ndarray, uniforms: np.ndarray | None) -
         return legal.argmax(axis=1)
     weights = np.exp(legal - legal.max(axis=1, keepdims=True))
     sums = weights.cumsum(axis=1)
-    drawn = (sums > uniforms[:, None] * sums[:, -1:]).argmax(axis=1)
-    return drawn
+    return (sums > uniforms[:, None] * sums[:, -1:]).argmax(axis=1)
 
 
 class NetworkPlayer:

@@ -28,14 +28,14 @@ from felicity_env.game import (
 from felicity_env.information import redact_rows
 from felicity_env.kernel import MAX_THREADS, kernel, parallel_kernel
 from felicity_env.observation import OBS_SIZE, PRIVILEGED_SIZE, observe, observe_all
-from felicity_env.random_stream import check_seed, decision_seed, next_game_seed
+from felicity_env.random_stream import Word, check_seed, decision_seed, next_game_seed
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.transcript import check_action, dealt_states, draw_deal, is_integer
-from felicity_env.view import View, random_action
+from felicity_env.view import View, observations_of, random_action
 
 
 class Buffers(NamedTuple):
-    """Everything a batch owns, as the kernels take it. B games; the first ten are public on `Batch`."""
+    """Everything a batch owns, as the kernels take it. B games; the first eight are attributes of `Batch`."""
 
     observations: np.ndarray  # float32 [B, OBS_SIZE]: of the seat to act
     action_masks: np.ndarray  # int8 [B, NUM_ACTIONS]
@@ -96,6 +96,13 @@ def advance(b: Buffers, game: int, action: int, settings: Settings) -> None:
 
 
 @kernel
+def decision_word(b: Buffers, game: int) -> Word:
+    """The word that the seat to act may draw its randomness from."""
+    seat = b.seats[game]
+    return decision_seed(b.game_seeds[game], seat, b.decisions[game, seat])
+
+
+@kernel
 def _play_chunk(b, rows, actions, first, last, settings):
     for k in range(first, last):
         advance(b, rows[k], actions[k], settings)
@@ -112,9 +119,7 @@ def _play_parallel(b, rows, actions, threads, settings):
 def _play_random_chunk(b, first, last, num_steps, settings):
     for _ in range(num_steps):
         for game in range(first, last):
-            seat = b.seats[game]
-            word = decision_seed(b.game_seeds[game], seat, b.decisions[game, seat])
-            advance(b, game, random_action(b.states[game], word), settings)
+            advance(b, game, random_action(b.states[game], decision_word(b, game)), settings)
             show(b, game, settings.open_mice)
 
 
@@ -126,15 +131,14 @@ def _play_random_parallel(b, num_steps, threads, settings):
 
 
 @kernel
-def _restart_rows(b, rows, seed, open_mice):
+def _restart_rows(b, rows, seed):
     for game in rows:
         _restart(b, game, seed)
-        show(b, game, open_mice)
 
 
 @kernel
-def _show_all(b, open_mice):
-    for game in range(len(b.states)):
+def _show_rows(b, rows, open_mice):
+    for game in rows:
         show(b, game, open_mice)
 
 
@@ -150,14 +154,7 @@ def _first_illegal(b, rows, actions):
 @kernel
 def _decision_seeds(b, rows, out):
     for k in range(len(rows)):
-        game = rows[k]
-        out[k] = decision_seed(b.game_seeds[game], b.seats[game], b.decisions[game, b.seats[game]])
-
-
-@kernel
-def _observe_seats(states, seats, open_mice, out):
-    for game in range(len(states)):
-        observe(states[game], seats[game], open_mice, out[game])
+        out[k] = decision_word(b, rows[k])
 
 
 @kernel
@@ -249,12 +246,12 @@ class Batch:
         dealt = self._dealt(deals, new_seed, episodes)
         self._seed = new_seed
         self.episodes[:] = episodes
-        _restart_rows(self.buffers, self._rows, self._seed, self.open_mice)
+        _restart_rows(self.buffers, self._rows, self._seed)
         for game, states in dealt.items():
             self.states[game] = states[0]
             self.seats[game] = states[0].seat
         self.rewards[:], self.terminated[:] = 0.0, False
-        _show_all(self.buffers, self.open_mice)
+        _show_rows(self.buffers, self._rows, self.open_mice)
 
     def _dealt(self, deals: Any, seed: np.uint64, episodes: np.ndarray) -> dict[int, np.ndarray]:
         """The first states of the games that have a wish in `deals`."""
@@ -298,7 +295,8 @@ class Batch:
         """Give up the games in `rows`: each goes to its next episode."""
         games = self._check_rows(rows)
         self.episodes[games] += 1
-        _restart_rows(self.buffers, games, self._seed, self.open_mice)
+        _restart_rows(self.buffers, games, self._seed)
+        _show_rows(self.buffers, games, self.open_mice)
 
     def _check_rows(self, rows: np.ndarray) -> np.ndarray:
         rows = np.asarray(rows)
@@ -336,7 +334,7 @@ class Batch:
         """What `seats` (one, or [B]) see now, into `out` float32 [B, OBS_SIZE]."""
         seats = self._check_seats(seats)
         out = self._check_out(out, OBS_SIZE)
-        _observe_seats(self.states, seats, self.open_mice, out)
+        observations_of(self.states, seats, self.open_mice, out)
         return out
 
     def privileged(self, out: np.ndarray | None = None) -> np.ndarray:

@@ -164,13 +164,17 @@ class Lanes:
     def _choose(self, rows: np.ndarray) -> np.ndarray:
         """The actions of the players to act in `rows`: one call for each player."""
         places = (self.batch.seats[rows] - self.seats[rows]) % self.batch.num_players[rows]
-        who = self._table[rows, places]
-        actions = np.empty(len(rows), np.int64)
-        for number, player in enumerate(self.players):
-            mine = who == number
-            if mine.any():
-                actions[mine] = player.act(self.batch.view(rows[mine]))
-        return actions
+        return ask(self.players, self._table[rows, places], self.batch, rows)
+
+
+def ask(players: Sequence[Player], who: np.ndarray, batch: Batch, rows: np.ndarray) -> np.ndarray:
+    """The actions [K] of the seats to act in the games `rows` [K]: players[who[k]] in rows[k], one call for each."""
+    actions = np.empty(len(rows), np.int64)
+    for number, player in enumerate(players):
+        mine = who == number
+        if mine.any():
+            actions[mine] = player.act(batch.view(rows[mine]))
+    return actions
 
 
 def _check_seat(batch: Batch, seat: int | None) -> int | None:

@@ -38,7 +38,7 @@ class Deal:
 
     @classmethod
     def from_state(cls, state: State) -> "Deal":
-        """The deal that `state` (at its very beginning, or with the start seat to be ignored) came from."""
+        """The deal of a game that stands at its first decision."""
         removed = tuple(int(card) for card in state.removed[: state.num_seats] if card != NO_CARD)
         dummy = tuple(int(card) for card in state.dummy_cards if card != NO_CARD)
         return cls(removed, dummy, int(state.start_seat))

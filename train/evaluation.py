@@ -1,7 +1,7 @@
 """How strong a policy is: against tables of `random`, `anchor` and `ev`, with random streams of its own.
 
 With 4 or 5 players there are only 40,000 or 500,000 deals in all, so unseen deals are not to be had; what is kept apart
-are the random streams. Training takes its games from seeds below 2**32, evaluation from `EVALUATION_SEED`.
+are the random streams. Training derives its games from a seed below 2**32, evaluation from `EVALUATION_SEED`.
 """
 
 from dataclasses import asdict

@@ -62,12 +62,14 @@ def provenance() -> dict[str, Any]:
 def commit() -> str:
     """The commit of the checkout, with "+" if it has changes; "unknown" outside one."""
     try:
-        run: Callable[..., str] = lambda *words: subprocess.run(  # noqa: E731
-            ["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
-        ).stdout.strip()
-        return run("rev-parse", "--short=12", "HEAD") + ("+" if run("status", "--porcelain") else "")
+        return _git("rev-parse", "--short=12", "HEAD") + ("+" if _git("status", "--porcelain") else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _git(*words: str) -> str:
+    here = Path(__file__).parent
+    return subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _processor() -> str:
@@ -112,8 +114,6 @@ def save_checkpoint(folder: Path, content: dict[str, Any]) -> None:
 def load_checkpoint(folder: Path) -> dict[str, Any]:
     """The content of the checkpoint; raises `RunError` if there is none or it is damaged."""
     path = folder / CHECKPOINT
-    if not folder.is_dir():
-        raise RunError(f"there is no run folder {folder}")
     if not path.exists():
         raise RunError(f"{folder} has no {CHECKPOINT}: the run ended before its first one, begin it anew")
     try:
