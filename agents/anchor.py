@@ -1,6 +1,7 @@
 """`anchor`: a fixed yardstick. It never changes, so shares against it can be compared across versions and papers."""
 
-from felicity_env.game import CARD_VALUES, PASS, PLACE, State, is_alone, num_slots, pass_pays
+from agents.bidding import raise_up_to
+from felicity_env.game import CARD_VALUES, PLACE, State, is_alone, num_slots, pass_pays
 from felicity_env.kernel import kernel
 from felicity_env.view import random_action
 
@@ -20,6 +21,4 @@ def anchor_action(state: State, word: int) -> int:
     for slot in range(num_slots(state)):
         card = state.row[slot]
         value += CARD_VALUES[card] if card >= 0 else UNSEEN_CARD
-    raised = state.high_bid + 1
-    limit = value if is_alone(state) else value - pass_pays(state)
-    return PASS + raised if raised <= min(limit, state.mice[state.seat]) else PASS
+    return raise_up_to(state, value if is_alone(state) else value - pass_pays(state))

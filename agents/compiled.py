@@ -7,6 +7,8 @@ import numpy as np
 
 from agents.anchor import anchor_action
 from agents.ev import ev_action
+from agents.simple import bluffer_action, greedy_action, miser_action, pass_action, reckless_action
+from agents.tuned import tuned_action
 from felicity_env import Player, View
 from felicity_env.batch import Buffers, Settings, advance, decision_word, show
 from felicity_env.game import State, wrap
@@ -17,20 +19,39 @@ from felicity_env.random_stream import Word
 from felicity_env.view import random_action
 
 COMPILED = {  # a compiled player's number is its place here
+    "pass": "never bids; a random card",
     "random": "uniform over the legal actions",
     "anchor": "fixed yardstick: counts what it sees, 2.9 for a hidden card; cards at random",
+    "greedy": "raises up to the exact expected value of the sack, blind to what a pass pays",
     "ev": "exact expected value of the sack against what a pass pays now and later",
+    "tuned": "weighs the value of the sack, its spread, means, score and time; weights found by CMA-ES",
+    "reckless": "a weakness to exploit: pays 10 mice more than a sack is worth",
+    "miser": "a weakness to exploit: never pays more than 3 mice",
+    "bluffer": "a weakness to exploit: lays its worst card and bids the spoiled sack up",
 }
+NUMBERS = {name: number for number, name in enumerate(COMPILED)}
 
 
 @kernel
 def compiled_action(number: int, state: State, word: Word) -> int:
     """What the player of that number does in a redacted state."""
     if number == 0:
-        return random_action(state, word)
+        return pass_action(state, word)
     if number == 1:
+        return random_action(state, word)
+    if number == 2:
         return anchor_action(state, word)
-    return ev_action(state)
+    if number == 3:
+        return greedy_action(state)
+    if number == 4:
+        return ev_action(state)
+    if number == 5:
+        return tuned_action(state, word)
+    if number == 6:
+        return reckless_action(state, word)
+    if number == 7:
+        return miser_action(state)
+    return bluffer_action(state)
 
 
 @kernel
@@ -43,7 +64,7 @@ class CompiledPlayer:
     """A player of `COMPILED`, batched."""
 
     def __init__(self, name: str) -> None:
-        self.number = list(COMPILED).index(name)
+        self.number = NUMBERS[name]
 
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""

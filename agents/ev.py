@@ -13,41 +13,19 @@ out of it; in other rounds it places the worst of its other cards and so keeps g
 sacks to those who pay for them.
 """
 
-import numpy as np
-
 from agents.belief import expected_sack
-from felicity_env.game import LARGE_DOG, PASS, PLACE, RABBIT, SMALL_DOG, State, is_alone, pass_pays
+from agents.bidding import place_worst, raise_up_to
+from felicity_env.game import PLACE, State, is_alone, pass_pays
 from felicity_env.kernel import kernel
 
 STANDS = 2 / 3
 START_COST = 1.0
-WORST_FIRST = np.array([0, 1, LARGE_DOG, RABBIT, SMALL_DOG, 2, 3, 4, 5, 6])  # by what a sack with the card is worth
-SPOILERS = 1 << 0 | 1 << 1 | 1 << LARGE_DOG
 
 
 @kernel
 def ev_action(state: State) -> int:
-    """The action of the seat to act in a redacted state."""
-    return place_worst(state) if state.phase == PLACE else raise_or_pass(state)
-
-
-@kernel
-def place_worst(state: State) -> int:
-    """The worst card in hand; while mice are on the table spoilers only when nothing else is left."""
-    hand = state.hands[state.seat]
-    others = hand & ~SPOILERS
-    choice = others if state.pots[0] > 0 and others != 0 else hand
-    for card in WORST_FIRST:
-        if choice >> card & 1:
-            return card
-    return PASS  # not reached: a hand is never empty
-
-
-@kernel
-def raise_or_pass(state: State) -> int:
-    """Raise by one while that beats a pass, see above; alone with no bid, buy what is worth at least its price."""
-    raised = state.high_bid + 1
-    return PASS + raised if raised <= min(highest_worthwhile(state), state.mice[state.seat]) else PASS
+    """The action of the seat to act in a redacted state; alone with no bid, it buys what is worth its price."""
+    return place_worst(state) if state.phase == PLACE else raise_up_to(state, highest_worthwhile(state))
 
 
 @kernel

@@ -75,8 +75,8 @@ TRAINERS = {"numbers and thermometers": Trainer, "numbers alone": _BlankedTraine
 
 def block_shares(trainer: Trainer, code: str, config: Config) -> np.ndarray:
     """Win share of the trained policy against three of `code` in each block."""
-    seating = [trainer.player()] + [agents.make(code)] * 3
-    return play_blocks(seating, num_blocks=config.num_blocks, seed=EVALUATION_SEED + 1).wins_of(0)
+    seating = [trainer.player()] + [agents.make(code) for _ in range(3)]
+    return play_blocks(seating, num_blocks=config.num_blocks, seed=EVALUATION_SEED + 1).mean_of(0)
 
 
 def main(config: Config) -> None:

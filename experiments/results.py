@@ -15,19 +15,22 @@ from train.run_folder import provenance, write_json
 RESULTS = Path(__file__).parent / "results"
 
 
-def write_result(name: str, config: Any, results: Any, *, started: float) -> Path:
-    """Store `results` as `results/NAME.json`. started: `time.monotonic()` when the measurement began."""
+def provenance_of(name: str, config: Any, *, started: float) -> dict[str, Any]:
+    """Command, settings, seconds since `started` (of `time.monotonic()`), commit, versions, machine."""
     settings = asdict(config) if is_dataclass(config) and not isinstance(config, type) else config
-    content = {
+    return {
         "command": " ".join(["python", "-m", f"experiments.{name}", *sys.argv[1:]]),
-        "config": settings,
+        "config": json.loads(json.dumps(settings, default=str)),
         "seconds": round(time.monotonic() - started, 1),
         **provenance(),
-        "results": results,
     }
+
+
+def write_result(name: str, config: Any, results: Any, *, started: float) -> Path:
+    """Store `results` as `results/NAME.json`. started: `time.monotonic()` when the measurement began."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    write_json(path, content)
+    write_json(path, provenance_of(name, config, started=started) | {"results": results})
     return path
 
 

@@ -33,9 +33,9 @@ class Config:
 
 def share_of_one(one: str, rest: str, *, num_players: int, config: Config) -> dict[str, Any]:
     """Win share of `one` against `num_players - 1` copies of `rest`."""
-    seating = [agents.make(one)] + [agents.make(rest)] * (num_players - 1)
+    seating = [agents.make(one)] + [agents.make(rest) for _ in range(num_players - 1)]
     blocks = play_blocks(seating, num_blocks=config.num_blocks, seed=game_seed(config.seed, num_players, 0))
-    share = asdict(bootstrap(blocks.wins_of(0)))
+    share = asdict(bootstrap(blocks.mean_of(0)))
     return {"one": one, "rest": rest, "num_players": num_players, "par": 1 / num_players, "win_share": share}
 
 

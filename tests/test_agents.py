@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from itertools import product
 from math import prod
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
@@ -16,12 +15,35 @@ import pytest
 import torch
 
 import agents
-from agents.belief import expected_sack
+from agents.belief import expected_sack, sack_moments
+from agents.compiled import COMPILED as COMPILED_PLAYERS
 from agents.compiled import CompiledPlayer
 from agents.ev import STANDS, START_COST
 from agents.network import NetworkPlayer, choose, load_policy, logits_of, save_policy
+from agents.tuned import (
+    BY_SEATS,
+    CARD_NOISE,
+    IN_SACK,
+    LIMIT_NOISE,
+    WEIGHTS,
+    bid_limit,
+    card_to_place,
+    weighted_action,
+)
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, View
-from felicity_env.game import AUCTION, HIDDEN, PASS, SETUPS, STATE, State, num_slots, sack_value, slot_owner
+from felicity_env.game import (
+    AUCTION,
+    PASS,
+    PLACE,
+    SETUPS,
+    STATE,
+    State,
+    is_legal,
+    num_slots,
+    sack_value,
+    slot_owner,
+    step,
+)
 from felicity_env.information import redact, resample
 from felicity_env.kernel import kernel
 from tests.helpers import (
@@ -98,7 +120,7 @@ def small_net(seed: int = 0, *, hidden: int = 12, scale: float = 1.0, greedy: bo
 
 
 def everybody() -> dict[str, agents.Player]:
-    coded = {code: agents.make(code) for code in ("random", "anchor", "ev")}
+    coded = {code: agents.make(code) for code in COMPILED_PLAYERS}
     return coded | {"net": small_net(), "net@greedy": small_net(greedy=True)}
 
 
@@ -212,7 +234,7 @@ def test_anchor_decides_in_a_thousand_rounds_as_it_always_has():
 
 @pytest.mark.skipif(not COMPILED, reason="there is nothing compiled to compare with")
 def test_players_decide_the_same_compiled_and_in_plain_python():
-    names = ("random", "anchor", "ev")
+    names = tuple(COMPILED_PLAYERS)
     code = f"from tests.test_agents import *; print(*[digest_of_decisions(name, 40) for name in {names}])"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -237,35 +259,42 @@ def auction_positions(count: int) -> list[tuple[State, State]]:
 
 def cards_that_fit(state: State, slot: int) -> list[int]:
     """What may lie in a slot, by what is public: every card of a set that its owner has not laid yet."""
-    if state.row[slot] != HIDDEN:
+    if state.row[slot] >= 0:
         return [int(state.row[slot])]
     unseen = int(state.deck) & ~int(state.played[slot_owner(state, slot)])
     return [card for card in range(10) if unseen >> card & 1]
 
 
 @kernel
-def _mean_worth(rows):
-    total = 0
+def _write_worths(rows, out):
     for k in range(len(rows)):
-        total += sack_value(rows[k], rows.shape[1])
-    return total / len(rows)
+        out[k] = sack_value(rows[k], rows.shape[1])
 
 
-def enumerated_sack(state: State) -> float:
-    """Mean worth of the sack over every combination of cards that fit."""
+def enumerated_sack(state: State) -> tuple[float, float]:
+    """Mean and variance of the worth of the sack over every combination of cards that fit."""
     slots = [cards_that_fit(state, slot) for slot in range(num_slots(state))]
-    return _mean_worth(np.array(list(product(*slots)), np.int16))
+    rows = np.stack([axis.ravel() for axis in np.meshgrid(*slots)], axis=1).astype(np.int16)
+    worths = np.zeros(len(rows))
+    _write_worths(rows, worths)
+    return float(worths.mean()), float(worths.var())
 
 
-def test_expected_sack_is_the_mean_over_every_combination_of_possible_cards():
-    hidden = 0
-    for _, state in auction_positions(MANY):
+def test_sack_moments_are_mean_and_variance_over_every_combination_of_possible_cards():
+    hidden, unlaid = 0, 0
+    placing = [redact(random_game(setup, 1).states[k : k + 1], 0)[0] for setup in ALL_SETUPS for k in (0, 1)]
+    for state in [*(known for _, known in auction_positions(MANY)), *placing]:
         combinations = prod(len(cards_that_fit(state, slot)) for slot in range(num_slots(state)))
         if not COMPILED and combinations > 1000:
             continue
         hidden += combinations > 1
-        assert expected_sack(state) == pytest.approx(enumerated_sack(state), abs=1e-9)
+        unlaid += state.phase == PLACE
+        mean, variance = sack_moments(state)
+        assert (mean, variance) == pytest.approx(enumerated_sack(state), abs=1e-9)
+        assert expected_sack(state) == mean
+        assert variance == 0 or combinations > 1
     assert hidden > 2 * MANY
+    assert unlaid >= len(ALL_SETUPS) or not COMPILED
 
 
 def test_expected_sack_is_the_mean_over_resampled_worlds():
@@ -350,6 +379,324 @@ def test_ev_places_its_worst_card_but_keeps_spoilers_for_rounds_without_mice(han
     assert decide(agents.make("ev"), state) == card
 
 
+# --- players of one idea ----------------------------------------------------------------------------------------------
+
+
+def own_card_face_down(state: State) -> int | None:
+    """The card of the seat to act, if it lies and nobody else sees it."""
+    slot = (state.seat - state.start_seat) % state.num_seats + state.has_dummy
+    return None if slot < state.face_up else int(state.row[slot])
+
+
+def is_left_alone(state: State) -> bool:
+    return state.in_auction[: state.num_seats].sum() == 1
+
+
+def limit_of_ev(state: State) -> float:
+    """The bid at which the two sides of the formula of `ev` are equal."""
+    value = expected_sack(state)
+    if is_left_alone(state):
+        return value
+    start = START_COST if state.round_number + 1 < state.num_rounds else 0.0
+    last, now = state.pots[state.num_seats - 2], state.pots[state.passes]
+    return value - start + ((1 - STANDS) * last - now) / STANDS
+
+
+LIMITS = {  # the highest bid of each, as the seat to act knows the state
+    "pass": lambda state: 0.0,
+    "greedy": expected_sack,
+    "ev": limit_of_ev,
+    "reckless": lambda state: expected_sack(state) + 10,
+    "miser": lambda state: min(3.0, limit_of_ev(state)),
+    "bluffer": lambda state: limit_of_ev(state) + 10 * (own_card_face_down(state) in (M8, M5, LARGE)),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_bidder_raises_by_one_just_up_to_its_limit_and_its_mice(name):
+    player, compared = agents.make(name), {True: 0, False: 0}
+    for truth, known in auction_positions(MANY):
+        raised, limit = truth.high_bid + 1, LIMITS[name](known)
+        if abs(limit - raised) > 1e-9:
+            raises = raised <= min(limit, truth.mice[truth.seat])
+            assert decide(player, truth) == (bid(raised) if raises else PASS)
+            compared[raises] += 1
+    assert compared[False] > MANY
+    assert compared[True] > 0 or name == "pass"
+
+
+@pytest.mark.parametrize(
+    ("cards", "worth"),
+    [((C3, C5, C8, C11), 27), ((LARGE, C5, C8, C11), 13), ((SMALL, M8, C15, C3), 18), ((M8, M5, C3, C3), -7)],
+)
+@pytest.mark.parametrize(("name", "extra"), [("greedy", 0), ("reckless", 10)])
+def test_greedy_raises_up_to_the_worth_exactly_whatever_a_pass_pays_and_reckless_by_ten_more(name, extra, cards, worth):
+    assert highest_raise(agents.make(name), last_of_four(*cards)) == max(0, worth + extra)
+
+
+@pytest.mark.parametrize(("cards", "highest"), [((C3, C5, C8, C11), 3), ((M5, C3, C3, C8), 2), ((M8, M5, C3, C3), 0)])
+def test_miser_never_pays_more_than_three_and_no_more_than_ev(cards, highest):
+    assert highest_raise(agents.make("miser"), last_of_four(*cards)) == highest
+    assert highest_raise(agents.make("ev"), last_of_four(*cards)) >= highest
+
+
+@pytest.mark.parametrize(("own", "extra"), [(M8, 10), (M5, 10), (LARGE, 10), (SMALL, 0), (RABBIT, 0), (C3, 0)])
+def test_bluffer_goes_ten_above_ev_while_the_spoiler_of_the_sack_is_its_own_and_face_down(own, extra):
+    state = play(auction(4, (C15, own, C3, C3), removed=[C11] * 4), bid(1))
+    assert highest_raise(agents.make("bluffer"), state) == highest_raise(agents.make("ev"), state) + extra
+    play(state, PASS)  # seat 1: its card lies open
+    for _ in range(2):
+        assert highest_raise(agents.make("bluffer"), state) == highest_raise(agents.make("ev"), state)
+        state.seat = 0
+
+
+@pytest.mark.parametrize("mice_on_table", [True, False])
+@pytest.mark.parametrize(
+    ("hand", "card"),
+    [
+        ((M8, M5, LARGE, RABBIT, SMALL, C3), M8),
+        ((M5, LARGE, RABBIT), M5),
+        ((LARGE, RABBIT, SMALL, C3), LARGE),
+        ((RABBIT, SMALL, C3), RABBIT),
+        ((SMALL, C3), SMALL),
+        ((C8, C15, C11), C8),
+    ],
+)
+def test_bluffer_places_its_worst_card_whether_there_are_mice_or_not(hand, card, mice_on_table):
+    state = new_game(4)
+    state.hands[0] = sum(1 << c for c in hand)
+    state.pots[:] = state.pots if mice_on_table else 0
+    assert decide(agents.make("bluffer"), state) == card
+
+
+def placing_positions() -> View:
+    states = np.concatenate([random_game(setup, seed).states for setup in SETUPS.values() for seed in range(MANY)])
+    placing = states[states["phase"] == PLACE]
+    return view_of(placing, random_words(len(placing)))
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("pass", "random"), ("anchor", "random"), ("reckless", "random"), ("greedy", "ev"), ("miser", "ev")],
+)
+def test_some_place_cards_as_others_do(name, other):
+    view = placing_positions()
+    assert (agents.make(name).act(view) == agents.make(other).act(view)).all()
+
+
+# --- tuned ------------------------------------------------------------------------------------------------------------
+
+
+MIDDLE = np.uint64(2**63)  # the word that moves no limit
+SURE = 1e8  # weights of cards so large that noise moves none
+
+
+def weights(**values: object) -> State:
+    """A record of weights: these, all others 0."""
+    record = np.zeros(1, WEIGHTS)
+    for name, value in values.items():
+        record[name] = value
+    return record[0]
+
+
+def positions_of(player: agents.Player) -> list[View]:
+    """Random positions, and those of games of the player among itself, at 3, 4 and 5 seats."""
+    played = played_batch(player, 6 * MANY, games=30 if COMPILED else 3)
+    random = [random_game(setup, seed).states[:-1] for setup in SETUPS.values() for seed in range(MANY // 2)]
+    return [*played[::3], *(view_of(states, random_words(len(states))) for states in random)]
+
+
+def test_tuned_with_the_weights_of_ev_decides_as_ev_in_every_position():
+    as_ev = weights(
+        constant=-1,
+        expected=1,
+        now=-1.5,
+        last=0.5,
+        final=1,
+        alone=1,
+        card=SURE * np.array((-2, -2.2, 0, -0.2, -0.4, -0.6, -0.8, 0.4, -2.4, 0.2)),
+        card_dry=SURE * np.array((3, 3, 0, 0, 0, 0, 0, 0, 3, 0)),
+    )
+    decisions = np.zeros(NUM_ACTIONS, int)
+    for view in positions_of(agents.make("ev")):
+        actions = [weighted_action(state, as_ev, MIDDLE) for state in view.states]
+        assert actions == agents.make("ev").act(view).tolist()
+        decisions += np.bincount(actions, minlength=NUM_ACTIONS)
+    assert (decisions[: PASS + 2] > 0).all() or not COMPILED
+    assert decisions.sum() > 100 * MANY
+
+
+def test_tuned_plays_by_the_weights_of_its_number_of_seats():
+    for view in positions_of(agents.make("tuned")):
+        pairs = zip(view.states, view.seeds, strict=True)
+        expected = [weighted_action(state, BY_SEATS[state.num_seats], word) for state, word in pairs]
+        assert agents.make("tuned").act(view).tolist() == expected
+
+
+def best_other(values: np.ndarray, state: State) -> float:
+    return max(values[seat] for seat in range(state.num_seats) if seat != state.seat)
+
+
+def mean_other(values: np.ndarray, state: State) -> float:
+    return float(np.mean([values[seat] for seat in range(state.num_seats) if seat != state.seat]))
+
+
+def lead_in_mice(state: State) -> float:
+    return state.mice[state.seat] - mean_other(state.mice, state)
+
+
+def lead_in_score(state: State) -> float:
+    scores = state.mice + state.cat_points
+    return scores[state.seat] - best_other(scores, state)
+
+
+def place_in_turn(state: State) -> int:
+    return (state.seat - state.start_seat) % state.num_seats
+
+
+def mice_on_cards(state: State) -> list[int]:
+    return [int(mice) for mice in state.pots if mice > 0]
+
+
+def worth_of_own_card(state: State) -> float:
+    card = own_card_face_down(state)
+    return 0.0 if card is None else IN_SACK[card]
+
+
+def fills_again(state: State) -> bool:
+    """Whether the mouse cards are full in the next round if the raise by one now stands."""
+    bidding = np.array([state], STATE)[0]
+    bidding.mice[bidding.seat], bidding.round_number = 40, 0  # as if it could pay, and another round came
+    bidding.row[:] = C3  # which cards lie there does not matter
+    step(bidding, bid(bidding.high_bid + 1))
+    while bidding.phase == AUCTION:
+        step(bidding, PASS)
+    return bidding.pots.sum() > 0
+
+
+BID_FEATURES = {
+    "constant": lambda state: 1.0,
+    "expected": lambda state: sack_moments(state)[0],
+    "expected_late": lambda state: sack_moments(state)[0] * state.round_number / 9,
+    "spread": lambda state: sack_moments(state)[1] ** 0.5,
+    "own_card": worth_of_own_card,
+    "now": lambda state: min(mice_on_cards(state), default=0),
+    "last": lambda state: max(mice_on_cards(state), default=0),
+    "rivals": lambda state: state.in_auction[: state.num_seats].sum() - 1,
+    "place": place_in_turn,
+    "lead_mice": lead_in_mice,
+    "lead_score": lead_in_score,
+    "over": lambda state: state.round_number / 9,
+    "dry": lambda state: not mice_on_cards(state),
+    "refill": fills_again,
+    "final": lambda state: state.round_number == 8,
+    "alone": lambda state: 0.0,
+}
+CARD_FEATURES = {  # what the worth of a card is multiplied by
+    "value_over": lambda state: state.round_number / 9,
+    "value_lead_mice": lambda state: lead_in_mice(state) / 10,
+    "value_lead_score": lambda state: lead_in_score(state) / 10,
+    "value_place": place_in_turn,
+}
+
+
+def standard_auctions() -> list[State]:
+    """As the seats to act know them."""
+    return [known for truth, known in auction_positions(MANY) if truth.num_rounds == 9 and truth.mouse_cards.sum() < 16]
+
+
+def test_every_weight_belongs_to_a_feature_that_is_tested():
+    assert {*BID_FEATURES, *CARD_FEATURES, "card", "card_dry"} == set(WEIGHTS.names)
+
+
+@pytest.mark.parametrize("name", BID_FEATURES)
+def test_a_weight_of_one_moves_the_limit_of_a_bid_by_its_feature(name):
+    one, more = weights(**{name: 1}), weights(**{"constant": 1, name: 2.5})
+    values = []
+    for state in standard_auctions():
+        if not is_left_alone(state):
+            values.append(float(BID_FEATURES[name](state)))
+            assert bid_limit(state, one) == pytest.approx(values[-1])
+            assert bid_limit(state, more) == pytest.approx(2.5 * values[-1] + (name != "constant"))
+    assert len(values) > MANY
+    assert len(set(values)) > 1 or name in ("constant", "alone")
+
+
+@pytest.mark.parametrize("players", SETUPS)
+def test_the_bid_that_just_fills_the_bank_for_all_mouse_cards_counts_as_one_that_fills_them(players):
+    state, total = auction(players), sum(SETUPS[players].mouse_cards)
+    for bank in range(total - 6, total - 1):
+        state.bank, state.high_bid = bank, total - 1 - bank
+        assert fills_again(state)
+        assert bid_limit(state, weights(refill=1)) == 1
+        state.high_bid -= 1
+        assert not fills_again(state)
+        assert bid_limit(state, weights(refill=1)) == 0
+
+
+def test_left_alone_it_buys_what_is_worth_its_least_whatever_the_other_weights():
+    met = 0
+    known_worths = [alone_of_four(*cards) for cards in ((M8, C3, C3, C3), (M8, C5, C3, RABBIT), (M8, M5, C8, C5))]
+    for state in [*standard_auctions(), *known_worths]:
+        if is_left_alone(state):
+            for name in BID_FEATURES:
+                limit = sack_moments(state)[0] + 1 - (name == "alone")
+                assert bid_limit(state, weights(**{name: 1})) == pytest.approx(limit)
+            for least in (-3, 0, 1, 4):
+                buys = state.mice[state.seat] > 0 and sack_moments(state)[0] >= least
+                expected = bid(1) if buys else PASS
+                assert weighted_action(state, weights(alone=least, constant=30), MIDDLE) == expected
+            met += 1
+    assert met > MANY // 4
+
+
+@pytest.mark.parametrize("name", [*CARD_FEATURES, "card", "card_dry"])
+def test_a_weight_moves_the_worth_of_a_card_by_its_feature(name):
+    rng, view = np.random.default_rng(6), placing_positions()
+    dry = [not mice_on_cards(state) for state in view.states]
+    changed = 0
+    for state, word, is_dry in zip(view.states, view.seeds, dry, strict=True):
+        of_card, more_if_dry = rng.normal(0, 3, size=(2, 10))
+        hand = [card for card in range(10) if state.hands[state.seat] >> card & 1]
+        worth = of_card.copy()
+        if name == "card_dry":
+            worth += is_dry * more_if_dry
+            record = weights(card=SURE * of_card, card_dry=SURE * more_if_dry)
+        elif name == "card":
+            record = weights(card=SURE * of_card)
+        else:
+            worth += CARD_FEATURES[name](state) * IN_SACK
+            record = weights(card=SURE * of_card, **{name: SURE})
+        best = max(hand, key=lambda card: worth[card])
+        assert card_to_place(state, record, word) == best
+        changed += best != max(hand, key=lambda card: of_card[card])
+    assert changed > MANY or name == "card"
+    assert 0 < sum(dry) < len(dry)
+
+
+@pytest.mark.parametrize("limit", [0.0, 3.3, 4.5, 5.0, 6.9, 9.0])
+def test_a_limit_is_moved_by_up_to_its_noise_to_either_side_with_equal_chance(limit):
+    state, draws = last_of_four(C15, C15, C15, C15), 4000 if COMPILED else 200
+    state.high_bid, as_told = 4, weights(constant=limit)
+    raises = [weighted_action(state, as_told, word) == bid(5) for word in random_words(draws)]
+    chance = np.clip((limit + LIMIT_NOISE - 5) / (2 * LIMIT_NOISE), 0, 1)
+    assert abs(np.mean(raises) - chance) <= 4 * np.sqrt(chance * (1 - chance) / draws)
+
+
+@pytest.mark.parametrize("hand", [(M8, M5, C3, C5, C8, C11, C15, LARGE, SMALL), (M5, RABBIT, SMALL), (C15,)])
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_cards_are_laid_as_often_as_the_exponential_of_their_worth_says(hand, spread):
+    state, draws = new_game(4), 6000 if COMPILED else 300
+    state.hands[0] = sum(1 << card for card in hand)
+    worth = spread * np.random.default_rng(7).normal(size=10)
+    laid = [card_to_place(state, weights(card=worth), word) for word in random_words(draws)]
+    expected = np.exp(worth[list(hand)] / CARD_NOISE)
+    expected *= draws / expected.sum()
+    counts = np.bincount(laid, minlength=10)[list(hand)]
+    assert counts.sum() == draws
+    assert ((counts - expected) ** 2 / expected).sum() < 27  # 0.999 of chi-square with 8 or fewer freedoms
+
+
 # --- every player -----------------------------------------------------------------------------------------------------
 
 
@@ -360,6 +707,15 @@ def test_every_action_is_legal_at_every_table(name):
     legal = [view.action_masks[np.arange(len(view)), player.act(view)] for view in views]
     assert np.concatenate(legal).all()
     assert sum(map(len, views)) > 500
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_action_is_legal_in_odd_setups_too(name):
+    player = everybody()[name]
+    for setup in ALL_SETUPS:
+        states = np.concatenate([random_game(setup, seed).states[:-1] for seed in range(3)])
+        actions = player.act(view_of(states, random_words(len(states))))
+        assert all(is_legal(state, int(action)) for state, action in zip(states, actions, strict=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -429,7 +785,7 @@ def test_a_player_that_holds_a_game_would_be_found():
 # --- codes ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("code", ["random", "anchor", "ev"])
+@pytest.mark.parametrize("code", COMPILED_PLAYERS)
 def test_a_code_makes_a_player(code):
     assert agents.make(code).act(Batch(3).view()).shape == (3,)
 

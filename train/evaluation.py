@@ -22,8 +22,8 @@ def evaluate(player: Player, *, num_players: int, num_blocks: int, stream: int =
     seed = game_seed(EVALUATION_SEED, stream, num_players)
     shares = {}
     for code in LADDER:
-        seating = [player] + [agents.make(code)] * (num_players - 1)
-        shares[code] = asdict(bootstrap(play_blocks(seating, num_blocks=num_blocks, seed=seed).wins_of(0)))
+        seating = [player] + [agents.make(code) for _ in range(num_players - 1)]
+        shares[code] = asdict(bootstrap(play_blocks(seating, num_blocks=num_blocks, seed=seed).mean_of(0)))
     return {"num_players": num_players, "par": 1 / num_players, "win_share": shares}
 
 

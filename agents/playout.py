@@ -1,0 +1,35 @@
+"""Worlds played to their end by a compiled player: what search agents learn from."""
+
+import numpy as np
+
+from agents.compiled import compiled_action
+from felicity_env.game import State, is_terminal, step
+from felicity_env.information import redact_state
+from felicity_env.kernel import kernel
+from felicity_env.random_stream import Word, mix
+from felicity_env.rewards import reward_code, step_rewards
+
+WIN, MARGIN = reward_code("win"), reward_code("margin")
+MARGIN_WEIGHT = 0.002  # what a point of score margin counts beside a victory: it tells apart worlds that are won anyway
+
+
+@kernel
+def play_out(state: State, scratch: State, number: int, word: Word) -> None:
+    """Play `state` to its end, every seat as that compiled player, who sees what the seat may know."""
+    while not is_terminal(state):
+        scratch[0] = state
+        redact_state(scratch[0], state.seat)
+        word = mix(word)
+        step(state, compiled_action(number, scratch[0], word))
+
+
+@kernel
+def utilities(state: State, values: np.ndarray) -> None:
+    """Write what a finished game is worth to each seat into values[0]: its share of the victory, a little for margin.
+
+    values: float64 [2, MAX_SEATS]; the second row is room to work in.
+    """
+    step_rewards(state, WIN, values[0])
+    step_rewards(state, MARGIN, values[1])
+    for seat in range(state.num_seats):
+        values[0, seat] += MARGIN_WEIGHT * values[1, seat]
