@@ -1,7 +1,7 @@
 """Which weights make the best `tuned` player? `python -m experiments.tune`
 
 CMA-ES (Hansen 2016, arXiv:1604.00772; library `cmaes`) over the weights of `agents/tuned.py`, for each number of
-players, in rounds; a round begins where the last one ended. Players that never vary are easily caught in their habits,
+players, in rounds, from several starts; a round begins where the last one ended. Players that never vary are easily caught in their habits,
 and whoever learns those loses to everybody else. So a candidate plays at `TABLES` of several kinds, and its win share
 above par counts less at each the larger it is (`SATURATION`); a point of margin counts a little too. All candidates of
 a generation play the same deals.
@@ -47,6 +47,7 @@ SCALE = {  # what is a small step in each weight: about a mouse, for a usual val
     **{"refill": 1.0, "final": 2.0, "alone": 1.0, "card": 1.0, "card_dry": 1.0},
     **{"value_over": 0.3, "value_lead_mice": 0.15, "value_lead_score": 0.15, "value_place": 0.1},
 }
+FINAL = 2**20  # number of the stream of the deals on which the best search is told
 CANDIDATE, RIVAL, MIXED = -1, -2, -3  # beside the numbers of compiled players; the rival is the last round's player
 TABLES = {  # (who sits in one seat, who in all others): games are shared out evenly
     "one against ev": (CANDIDATE, NUMBERS["ev"]),
@@ -68,8 +69,10 @@ class Config:
 
     num_players: tuple[int, ...] = tuple(SETUPS)
     """Seats at the tables; each has weights of its own."""
-    rounds: int = 3
-    """How often the search begins anew against the player of the round before."""
+    starts: int = 3
+    """Searches, each with chance of its own; the best is taken."""
+    rounds: int = 2
+    """How often a search begins anew against the player of the round before."""
     generations: int = 60
     """Of CMA-ES in a round."""
     population: int = 14
@@ -164,24 +167,42 @@ def worth(candidate: np.ndarray, rival: np.ndarray, deals: Deals, config: Config
     return [float((SATURATION * np.tanh(by_table / SATURATION)).mean()), *by_table.tolist()]
 
 
-def search(seats: int, config: Config, progress: Progress) -> dict[str, Any]:
-    """All rounds for one number of players: the weights and the course of the search."""
-    scale, start = as_vector(SCALE), as_vector(START)
-    log = _Log(config.folder / f"{seats}p.jsonl", config)
-    task = progress.add_task(f"{seats} players", total=config.rounds * config.generations, worth="")
-    rival, curve = start, []
+def best_search(seats: int, config: Config, progress: Progress) -> dict[str, Any]:
+    """The weights of the best of several searches, by its worth on fresh deals, and the course of all."""
+    found = [search(seats, start, config, progress) for start in range(config.starts)]
+    deals = draw_deals(seats, config, game_seed(config.seed, FINAL, seats))
+    worths = _evaluate([vector for vector, _ in found], as_vector(START), deals, config)
+    best = int(np.argmax([worth[0] for worth in worths]))
+    record = as_record(found[best][0])
+    return {
+        "weights": {name: rounded(record[name][0]) for name in WEIGHTS.names},
+        "starts": [
+            {"on_fresh_deals": dict(zip(("worth", *TABLES), rounded(worths[k]), strict=True)), "curve": curve}
+            for k, (_, curve) in enumerate(found)
+        ],
+    }
+
+
+def search(seats: int, start: int, config: Config, progress: Progress) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """All rounds of a search for one number of players: the weights it ends with, and its course."""
+    scale = as_vector(SCALE)
+    log = _Log(config.folder / f"{seats}p-start{start}.jsonl", config)
+    label = f"{seats} players, start {start}"
+    task = progress.add_task(label, total=config.rounds * config.generations, worth="")
+    rival, curve = as_vector(START), []
     for number in range(config.rounds):
-        optimizer = CMA(mean=rival / scale, sigma=0.5, population_size=config.population, seed=number)
+        stream = start * config.rounds + number
+        optimizer = CMA(mean=rival / scale, sigma=0.5, population_size=config.population, seed=stream)
         for generation in range(config.generations):
             candidates = [optimizer.ask() for _ in range(config.population)]
-            deals = draw_deals(seats, config, game_seed(config.seed, number, generation))
+            deals = draw_deals(seats, config, game_seed(config.seed, stream, generation))
             worths = log.next() or log.add(_evaluate([c * scale for c in candidates], rival, deals, config))
             optimizer.tell([(c, -w[0]) for c, w in zip(candidates, worths, strict=True)])
             means = rounded(np.mean(worths, axis=0))
-            curve.append({"round": number, "worth": means[0], **dict(zip(TABLES, means[1:], strict=True))})
+            curve.append({"round": number, **dict(zip(("worth", *TABLES), means, strict=True))})
             progress.update(task, advance=1, worth=f"worth {means[0]:.3f}")
         rival = optimizer.mean * scale
-    return {"weights": {name: rounded(as_record(rival)[name][0]) for name in WEIGHTS.names}, "curve": curve}
+    return rival, curve
 
 
 def _evaluate(candidates: list[np.ndarray], rival: np.ndarray, deals: Deals, config: Config) -> list[Any]:
@@ -219,7 +240,7 @@ def logged(config: Config) -> dict[str, Any]:
     return {name: getattr(config, name) for name in LOGGED}
 
 
-LOGGED = ("rounds", "generations", "population", "num_blocks", "margin", "seed")
+LOGGED = ("starts", "rounds", "generations", "population", "num_blocks", "margin", "seed")
 
 
 def rounded(value: Any) -> Any:
@@ -246,7 +267,7 @@ def main(config: Config) -> None:
         return
     started = time.monotonic()
     with Progress(*Progress.get_default_columns(), "{task.fields[worth]}") as progress:
-        results = {str(seats): search(seats, config, progress) for seats in config.num_players}
+        results = {str(seats): best_search(seats, config, progress) for seats in config.num_players}
     settings = {"num_players": config.num_players, **logged(config)}
     print(f"written to {write_result('tune', settings, results, started=started)}")
 
