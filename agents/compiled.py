@@ -21,8 +21,8 @@ from felicity_env.view import random_action
 COMPILED = {  # a compiled player's number is its place here
     "pass": "never bids; a random card",
     "random": "uniform over the legal actions",
+    "greedy": "raises up to the exact expected value of the sack, blind to what a pass pays; cards at random",
     "anchor": "fixed yardstick: counts what it sees, 2.9 for a hidden card; cards at random",
-    "greedy": "raises up to the exact expected value of the sack, blind to what a pass pays",
     "ev": "exact expected value of the sack against what a pass pays now and later",
     "tuned": "weighs the value of the sack, its spread, means, score and time; weights found by CMA-ES",
     "reckless": "a weakness to exploit: pays 10 mice more than a sack is worth",
@@ -33,16 +33,16 @@ NUMBERS = {name: number for number, name in enumerate(COMPILED)}
 
 
 @kernel
-def compiled_action(number: int, state: State, word: Word) -> int:
+def compiled_action(number: Any, state: State, word: Word) -> int:
     """What the player of that number does in a redacted state."""
     if number == 0:
         return pass_action(state, word)
     if number == 1:
         return random_action(state, word)
     if number == 2:
-        return anchor_action(state, word)
+        return greedy_action(state, word)
     if number == 3:
-        return greedy_action(state)
+        return anchor_action(state, word)
     if number == 4:
         return ev_action(state)
     if number == 5:

@@ -115,7 +115,7 @@ def _open(state, entry):
 def play_compiled(t: Table, games: np.ndarray) -> None:
     """Play on in `games` while a compiled player is to act."""
     for game in games:
-        state = t.states[game]
+        state: Any = t.states[game]
         while not is_terminal(state) and t.numbers[game, state.seat] != NOT_COMPILED:
             seat: Any = np.int64(state.seat)  # plain Python would shift the int16 out of its word
             t.scratch[0] = state

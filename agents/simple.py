@@ -25,9 +25,9 @@ def pass_action(state: State, word: Word) -> int:
 
 
 @kernel
-def greedy_action(state: State) -> int:
-    """`greedy`: raises up to the exact expected value of the sack, blind to what a pass pays; cards as `ev`."""
-    return place_worst(state) if state.phase == PLACE else raise_up_to(state, expected_sack(state))
+def greedy_action(state: State, word: Word) -> int:
+    """`greedy`: a uniformly random card; raises up to the exact expected value of the sack, blind to what passing pays."""
+    return random_action(state, word) if state.phase == PLACE else raise_up_to(state, expected_sack(state))
 
 
 @kernel

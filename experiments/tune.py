@@ -1,10 +1,10 @@
 """Which weights make the best `tuned` player? `python -m experiments.tune`
 
 CMA-ES (Hansen 2016, arXiv:1604.00772; library `cmaes`) over the weights of `agents/tuned.py`, for each number of
-players, in rounds, from several starts; a round begins where the last one ended. Players that never vary are easily caught in their habits,
-and whoever learns those loses to everybody else. So a candidate plays at `TABLES` of several kinds, and its win share
-above par counts less at each the larger it is (`SATURATION`); a point of margin counts a little too. All candidates of
-a generation play the same deals.
+players, from several starts and in rounds; a round begins where the last one ended. Players that never vary are easily
+caught in their habits, and whoever learns those loses to everybody else. So a candidate plays at `TABLES` of several
+kinds, and its win share above par counts less at each the larger it is (`SATURATION`); a point of margin counts a
+little too. All candidates of a generation play the same deals.
 
 Every evaluation is written down, so an interrupted run goes on by telling the search again what it was told.
 `--write` puts the stored weights into `agents/tuned_weights.py`.
@@ -224,9 +224,9 @@ class _Log:
             path.write_text(json.dumps(self.settings) + "\n")
         self.stored: Iterator[Any] = iter([json.loads(line) for line in lines[1:]])
 
-    def next(self) -> Any:
-        """The worths of the next generation if they are known, else None."""
-        return next(self.stored, None)
+    def next(self) -> list[Any]:
+        """The worths of the next generation, none if they are not known."""
+        return next(self.stored, [])
 
     def add(self, worths: list[Any]) -> list[Any]:
         """Keep the worths of one more generation."""
