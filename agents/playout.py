@@ -14,13 +14,16 @@ MARGIN_WEIGHT = 0.002  # what a point of score margin counts beside a victory: i
 
 
 @kernel
-def play_out(state: State, scratch: State, number: int, word: Word) -> None:
-    """Play `state` to its end, every seat as that compiled player, who sees what the seat may know."""
+def play_out(state: State, scratch: State, models: np.ndarray, word: Word) -> None:
+    """Play `state` to its end, each seat as the compiled player of its number in `models`, who sees what it may know.
+
+    scratch: STATE [1] to work in.
+    """
     while not is_terminal(state):
         scratch[0] = state
         redact_state(scratch[0], state.seat)
         word = mix(word)
-        step(state, compiled_action(number, scratch[0], word))
+        step(state, compiled_action(models[state.seat], scratch[0], word))
 
 
 @kernel

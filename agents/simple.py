@@ -26,7 +26,7 @@ def pass_action(state: State, word: Word) -> int:
 
 @kernel
 def greedy_action(state: State, word: Word) -> int:
-    """`greedy`: a uniformly random card; raises up to the exact expected value of the sack, blind to what passing pays."""
+    """`greedy`: a uniformly random card; bids up to the exact expected value of the sack, blind to what a pass pays."""
     return random_action(state, word) if state.phase == PLACE else raise_up_to(state, expected_sack(state))
 
 

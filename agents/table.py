@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from agents.compiled import COMPILED, CompiledPlayer
+from agents.search import search_player
 from felicity_env import Player
 
 
@@ -25,6 +26,8 @@ class Code(NamedTuple):
 
 PLAYERS = {
     **{name: Code(partial(CompiledPlayer, name), line) for name, line in COMPILED.items()},
+    "mc": Code(partial(search_player, learns=False), "mc:N, determinised Monte Carlo, N playouts a decision", True),
+    "ismcts": Code(partial(search_player, learns=True), "ismcts:N, information-set tree search; @2: two threads", True),
     "net": Code(_network, "net:PATH, a trained policy (a run folder or its policy.json), net:PATH@greedy", True),
 }
 

@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tyro
 
+from experiments.report import shares_of
 from experiments.results import RESULTS, read_result, write_result
 
 
@@ -64,9 +65,9 @@ def plot(runs: list[dict[str, Any]], ev_share: dict[str, float], path: Path) -> 
 
 
 def ev_shares() -> dict[str, float]:
-    """What `ev` itself gets against three of each, from the stored yardsticks."""
-    rows = read_result("yardsticks")["results"]
-    return {r["rest"]: r["win_share"]["value"] for r in rows if r["one"] == "ev" and r["num_players"] == 4}
+    """What `ev` itself gets against three of each, from the stored ladder."""
+    shares = shares_of(read_result("ladder")["results"], 4)
+    return {rest: share["value"] for (one, rest), share in shares.items() if one == "ev"}
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:

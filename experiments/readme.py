@@ -5,16 +5,16 @@ A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. No figure i
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tyro
 
 import agents
 from agents.table import PLAYERS
-from experiments.results import read_result
+from experiments.readme_results import RESULT_PARTS
+from experiments.tables import table
 from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, felicity_v0
 from felicity_env.game import CARD_VALUES, MAX_BID, NUM_CARDS, PASS
 from felicity_env.notation import card_text, dumps
@@ -31,21 +31,9 @@ class Config:
     """Change nothing; fail if the README is not as it would be rendered."""
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A Markdown table."""
-    head = list(head)
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
 def fenced(text: str) -> str:
     """A block of plain text."""
     return f"```text\n{text.rstrip()}\n```"
-
-
-def estimate(value: dict[str, float], digits: int = 3) -> str:
-    """A value with its interval."""
-    return f"{value['value']:,.{digits}f} ({value['low']:,.{digits}f} to {value['high']:,.{digits}f})"
 
 
 SHOWN_SEED, SHOWN_AFTER = 8, 80  # a game with a close auction, and how many actions into it
@@ -100,88 +88,13 @@ def players() -> str:
     return table(("code", "player"), [(f"`{name}`", code.help) for name, code in PLAYERS.items()])
 
 
-def speed() -> str:
-    """The stored measurements of `experiments/speed.py`."""
-    stored = read_result("speed")
-    batch, aec, training, start = (stored["results"][key] for key in ("batch", "aec", "training", "start"))
-    millions = {k: v / 1e6 for k, v in batch["decisions_per_second"].items()}
-    rows = [
-        ("`Batch`, one thread: decisions/s with observation and mask, millions", estimate(millions, 1)),
-        ("... bytes written, as a share of what `numpy.fill` reaches", estimate(batch["bytes_written_to_fill"], 2)),
-        ("... two threads against one", estimate(batch["two_threads_to_one"], 2)),
-        ("random playouts without observations: games/s", estimate(batch["playout_games_per_second"], 0)),
-        ("`numpy.fill` of the same buffers: GB/s", estimate(batch["fill_gigabytes_per_second"], 0)),
-        ("`raw_env`: steps/s", estimate(aec["raw_env_steps_per_second"], 0)),
-        ("... against Gymnasium's CartPole", estimate(aec["raw_env_to_cartpole"], 2)),
-        ("`env()` against an empty environment in the same wrappers", estimate(aec["env_to_empty_env"], 2)),
-        ("MaskablePPO on our lanes against empty ones: compiled opponents", estimate(training["compiled_to_empty"], 2)),
-        ("... snapshot opponents", estimate(training["snapshots_to_empty"], 2)),
-        ("... the default mix", estimate(training["default_to_empty"], 2)),
-        ("decisions learned per second, default run", estimate(training["decisions_per_second"]["default"], 0)),
-        ("start of Python to the end of a first game, seconds", f"{start['warm_seconds']:.2f}"),
-        ("... the very first time, with compiling", f"{start['cold_seconds']:.1f}"),
-        ("memory of a game in a `Batch`, bytes", f"{stored['results']['memory_bytes_per_game']:,.0f}"),
-    ]
-    return table(("measured", "median (95 % interval)"), rows) + "\n\n" + _source(stored)
-
-
-def yardsticks() -> str:
-    """Win shares of the ladder's players against each other."""
-    stored = read_result("yardsticks")
-    rows = [
-        (
-            r["num_players"],
-            f"`{r['one']}`",
-            f"{r['num_players'] - 1} x `{r['rest']}`",
-            estimate(r["win_share"]),
-            f"{r['par']:.3f}",
-        )
-        for r in stored["results"]
-    ]
-    return table(("players", "one", "the rest", "win share of the one (95 %)", "par"), rows) + "\n\n" + _source(stored)
-
-
-def first_player() -> str:
-    """What the default training run reaches."""
-    stored = read_result("first_player")
-    runs = stored["results"]["runs"]
-    codes = list(runs[0]["results"][0]["win_share"])
-    rows = []
-    for run in runs:
-        shares = run["results"][0]["win_share"]
-        rows.append((run["seed"], *(estimate(share) for share in shares.values()), f"{run['minutes']:.1f}"))
-    ev = stored["results"]["ev"]
-    rows.append(("`ev` instead", *(f"{ev[code]:.3f}" if code in ev else "" for code in codes), ""))
-    head = ("seed", *(f"against 3 x `{code}`" for code in codes), "minutes")
-    return table(head, rows) + "\n\n" + _source(stored)
-
-
-def encoding() -> str:
-    """What the thermometers of the observation are worth."""
-    stored = read_result("encoding")
-    codes = list(next(iter(stored["results"].values()))["win_share"])
-    rows = [
-        (name, *(estimate(result["win_share"][code]) for code in codes)) for name, result in stored["results"].items()
-    ]
-    return table(("amounts as", *(f"against 3 x `{code}`" for code in codes)), rows) + "\n\n" + _source(stored)
-
-
-def _source(stored: dict[str, Any]) -> str:
-    machine = stored["machine"]
-    where = f"{machine['cores']} cores of {machine['processor']}"
-    return f"`{stored['command']}`, commit {stored['commit']}, {where}."
-
-
 PARTS: dict[str, Callable[[], str]] = {
     "game": short_game,
     "observation": observation,
     "actions": actions,
     "rewards": rewards,
     "players": players,
-    "speed": speed,
-    "yardsticks": yardsticks,
-    "first_player": first_player,
-    "encoding": encoding,
+    **RESULT_PARTS,
 }
 
 

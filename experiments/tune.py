@@ -175,7 +175,7 @@ def best_search(seats: int, config: Config, progress: Progress) -> dict[str, Any
     best = int(np.argmax([worth[0] for worth in worths]))
     record = as_record(found[best][0])
     return {
-        "weights": {name: rounded(record[name][0]) for name in WEIGHTS.names},
+        "weights": {name: rounded(record[name][0]) for name in WEIGHTS.names or ()},
         "starts": [
             {"on_fresh_deals": dict(zip(("worth", *TABLES), rounded(worths[k]), strict=True)), "curve": curve}
             for k, (_, curve) in enumerate(found)
@@ -245,7 +245,8 @@ LOGGED = ("starts", "rounds", "generations", "population", "num_blocks", "margin
 
 def rounded(value: Any) -> Any:
     """As a float, or a list of them, to four digits."""
-    return np.round(value, 4).tolist()
+    numbers: Any = np.round(value, 4).tolist()
+    return numbers
 
 
 def write_weights(results: dict[str, Any]) -> None:

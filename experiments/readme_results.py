@@ -1,0 +1,137 @@
+"""The parts of README.md that come from stored results."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from experiments.report import shares_of
+from experiments.results import read_result
+from experiments.tables import estimate, table
+
+
+def source(stored: dict[str, Any]) -> str:
+    """Where a result comes from."""
+    machine = stored["machine"]
+    where = f"{machine['cores']} cores of {machine['processor']}"
+    return f"`{stored['command']}`, commit {stored['commit']}, {where}."
+
+
+def ladder() -> str:
+    """Every rung against the one below it, both formats, at 3, 4 and 5 players."""
+    stored = read_result("ladder")
+    order, rows = stored["config"]["players"], []
+    for n in stored["config"]["num_players"]:
+        shares = shares_of(stored["results"], n)
+        for weaker, stronger in pairwise(order):
+            up, down = shares[stronger, weaker], shares[weaker, stronger]
+            verdict = _verdict(up["low"] > 1 / n, down["high"] < 1 / n)
+            rows.append((n, f"`{stronger}` over `{weaker}`", estimate(up), estimate(down), f"{1 / n:.3f}", verdict))
+    head = ("players", "rungs", "the upper alone", "the lower alone", "par", "above in")
+    return table(head, rows) + "\n\n" + source(stored)
+
+
+def _verdict(alone: bool, together: bool) -> str:
+    return {(True, True): "both", (False, False): "neither"}.get((alone, together), "one format")
+
+
+def ratings() -> str:
+    """Plackett-Luce ratings of the ladder's players, by number of players."""
+    stored = read_result("ladder")
+    points, seats = stored["results"]["ratings"], [str(n) for n in stored["config"]["num_players"]]
+    codes = [code for code in stored["config"]["players"] if code in points[seats[0]]]
+    rows = [(f"`{code}`", *(estimate(points[n][code], 0) for n in seats)) for code in reversed(codes)]
+    return table(("player", *(f"{n} players" for n in seats)), rows) + "\n\n" + source(stored)
+
+
+def budget() -> str:
+    """What search buys and costs."""
+    stored = read_result("budget")
+    rows = [
+        (
+            row["num_players"],
+            f"`{row['kind']}:{row['playouts']}`",
+            f"{row['milliseconds']['value']:.1f}",
+            estimate(row["win_share"]),
+            f"{row['par']:.3f}",
+        )
+        for row in stored["results"]
+    ]
+    rest = stored["config"]["rest"]
+    head = ("players", "one", "ms a decision, one core", f"win share against copies of `{rest}` (95 %)", "par")
+    return table(head, rows) + "\n\n" + source(stored)
+
+
+def player_speed() -> str:
+    """How fast the compiled players decide."""
+    stored = read_result("player_speed")
+    results = stored["results"]
+    rows = [
+        (f"`{code}`: decisions/s in a batch, one core, millions", f"{value['value'] / 1e6:.1f}")
+        for code, value in results["decisions_per_second"].items()
+    ]
+    for code, value in results["playouts_per_second"].items():
+        rows.append((f"playouts/s from the second round on, all seats `{code}`, one core", estimate(value, 0)))
+    command = f"python -m experiments.tournament {results['tournament']['options']}"
+    rows.append((f"`{command}`, seconds", f"{results['tournament']['seconds']:.0f}"))
+    return table(("measured", "median"), rows) + "\n\n" + source(stored)
+
+
+def speed() -> str:
+    """The stored measurements of `experiments/speed.py`."""
+    stored = read_result("speed")
+    batch, aec, training, start = (stored["results"][key] for key in ("batch", "aec", "training", "start"))
+    millions = {k: v / 1e6 for k, v in batch["decisions_per_second"].items()}
+    rows = [
+        ("`Batch`, one thread: decisions/s with observation and mask, millions", estimate(millions, 1)),
+        ("... bytes written, as a share of what `numpy.fill` reaches", estimate(batch["bytes_written_to_fill"], 2)),
+        ("... two threads against one", estimate(batch["two_threads_to_one"], 2)),
+        ("random playouts without observations: games/s", estimate(batch["playout_games_per_second"], 0)),
+        ("`numpy.fill` of the same buffers: GB/s", estimate(batch["fill_gigabytes_per_second"], 0)),
+        ("`raw_env`: steps/s", estimate(aec["raw_env_steps_per_second"], 0)),
+        ("... against Gymnasium's CartPole", estimate(aec["raw_env_to_cartpole"], 2)),
+        ("`env()` against an empty environment in the same wrappers", estimate(aec["env_to_empty_env"], 2)),
+        ("MaskablePPO on our lanes against empty ones: compiled opponents", estimate(training["compiled_to_empty"], 2)),
+        ("... snapshot opponents", estimate(training["snapshots_to_empty"], 2)),
+        ("... the default mix", estimate(training["default_to_empty"], 2)),
+        ("decisions learned per second, default run", estimate(training["decisions_per_second"]["default"], 0)),
+        ("start of Python to the end of a first game, seconds", f"{start['warm_seconds']:.2f}"),
+        ("... the very first time, with compiling", f"{start['cold_seconds']:.1f}"),
+        ("memory of a game in a `Batch`, bytes", f"{stored['results']['memory_bytes_per_game']:,.0f}"),
+    ]
+    return table(("measured", "median (95 % interval)"), rows) + "\n\n" + source(stored)
+
+
+def first_player() -> str:
+    """What the default training run reaches."""
+    stored = read_result("first_player")
+    runs = stored["results"]["runs"]
+    codes = list(runs[0]["results"][0]["win_share"])
+    rows = []
+    for run in runs:
+        shares = run["results"][0]["win_share"]
+        rows.append((run["seed"], *(estimate(share) for share in shares.values()), f"{run['minutes']:.1f}"))
+    ev = stored["results"]["ev"]
+    rows.append(("`ev` instead", *(f"{ev[code]:.3f}" if code in ev else "" for code in codes), ""))
+    head = ("seed", *(f"against 3 x `{code}`" for code in codes), "minutes")
+    return table(head, rows) + "\n\n" + source(stored)
+
+
+def encoding() -> str:
+    """What the thermometers of the observation are worth."""
+    stored = read_result("encoding")
+    codes = list(next(iter(stored["results"].values()))["win_share"])
+    rows = [
+        (name, *(estimate(result["win_share"][code]) for code in codes)) for name, result in stored["results"].items()
+    ]
+    return table(("amounts as", *(f"against 3 x `{code}`" for code in codes)), rows) + "\n\n" + source(stored)
+
+
+RESULT_PARTS: dict[str, Callable[[], str]] = {
+    "ladder": ladder,
+    "ratings": ratings,
+    "budget": budget,
+    "speed": speed,
+    "player_speed": player_speed,
+    "first_player": first_player,
+    "encoding": encoding,
+}

@@ -1,0 +1,52 @@
+"""`python -m experiments.evaluate`: both formats against each of the others, or a test that stops when it knows."""
+
+import json
+
+import pytest
+
+from experiments import evaluate
+from tests.helpers import COMPILED
+
+FAST = ["--num-players", "3", "--deals", "4", "--workers", "1"]
+
+
+def test_both_formats_are_measured_and_written(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert evaluate.cli(["ev", "--against", "random,anchor", *FAST, "--out", str(out)]) == 0
+    content = json.loads((out / "result.json").read_text())
+    pairs = [(pair["one"], pair["rest"]) for pair in content["results"]["pairs"]]
+    assert pairs == [("ev", "random"), ("random", "ev"), ("ev", "anchor"), ("anchor", "ev")]
+    assert content["config"]["player"] == "ev"
+    assert "2 x random" in capsys.readouterr().out
+
+
+def test_without_a_folder_nothing_is_left(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert evaluate.cli(["random", "--against", "pass", *FAST]) == 0
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not COMPILED, reason="hundreds of games")
+def test_the_sequential_test_tells_the_stronger_and_stops_early(tmp_path):
+    out = tmp_path / "out"
+    words = ["--num-players", "3", "--deals", "400", "--sequential", "0.1", "--out", str(out)]
+    assert evaluate.cli(["anchor", "--against", "random", "ev", *words]) == 0
+    random, ev = json.loads((out / "result.json").read_text())["results"]["sequential"]
+    assert (random["verdict"], ev["verdict"]) == ("stronger", "not stronger")
+    assert random["blocks"] < 100
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["anchr"], "anchor"),
+        (["ev", "--against", "ev"], "another player"),
+        (["ev", "--num-players", "2"], "--num-players"),
+        (["ev", "--deals", "0"], "--deals"),
+        (["ev", "--sequential", "0"], "gain"),
+        (["runs/nowhere"], "no player"),
+    ],
+)
+def test_wrong_arguments_are_named(words, told, capsys):
+    assert evaluate.cli([*words, *([] if "--num-players" in words else ["--num-players", "3"])]) == 2
+    assert told in capsys.readouterr().err
