@@ -60,6 +60,7 @@ TABLES = {  # (who sits in one seat, who in all others): games are shared out ev
     "the rest against the round before": (RIVAL, CANDIDATE),
 }
 SATURATION = 0.15
+LEAST_OVER_EV = 0.12  # what the best must gain alone against `ev`, the rung below, if any of the searches does
 MIXTURE = (NUMBERS["ev"], NUMBERS["anchor"], NUMBERS["greedy"], RIVAL)
 
 
@@ -172,7 +173,7 @@ def best_search(seats: int, config: Config, progress: Progress) -> dict[str, Any
     found = [search(seats, start, config, progress) for start in range(config.starts)]
     deals = draw_deals(seats, config, game_seed(config.seed, FINAL, seats))
     worths = _evaluate([vector for vector, _ in found], as_vector(START), deals, config)
-    best = int(np.argmax([worth[0] for worth in worths]))
+    best = max(range(config.starts), key=lambda k: (worths[k][1] >= LEAST_OVER_EV, worths[k][0]))
     record = as_record(found[best][0])
     return {
         "weights": {name: rounded(record[name][0]) for name in WEIGHTS.names or ()},
