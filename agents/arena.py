@@ -1,6 +1,7 @@
 """Measuring players: one deal under all rotations of the seating is a block; intervals are over blocks.
 
-Rotating cancels what the seats and the cards are worth, so a block is one fair comparison; blocks are independent.
+Rotating cancels what the seats and the cards are worth, so a block is one fair comparison; blocks are independent. It
+does not cancel who sits beside whom, and that matters: so every block seats the players in a circular order of its own.
 
     blocks = play_blocks([make("tuned"), *(make("ev") for _ in range(3))], num_blocks=1000, seed=7)
     bootstrap(blocks.mean_of(0))                                     # win share of `tuned` against three `ev`
@@ -11,6 +12,7 @@ played and in however many parts: results of parts put together (`Blocks.joined`
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from felicity_env.rewards import step_rewards
 
 __all__ = ["MEASURES", "Blocks", "Estimate", "Paired", "PlayerError", "bootstrap", "paired_difference", "play_blocks"]
 
-_DEAL_STREAM, _PLAY_STREAM = 1, 2
+_DEAL_STREAM, _PLAY_STREAM, _ORDER_STREAM = 1, 2, 3
 MEASURES = {  # of a player in a game
     "win_share": "1/k to each of k winners (R7.2)",
     "margin": "own score less the mean of the others'",
@@ -68,6 +70,17 @@ def seat_streams(num_players: int, blocks: range, seed: int) -> np.ndarray:
     return streams
 
 
+def seats_of(num_players: int, blocks: range, seed: int) -> np.ndarray:
+    """The seat of every player in each game, int64 [blocks, rotations, players].
+
+    Player 0 sits in seat r in rotation r; the others follow in one of all circular orders, drawn for each block.
+    """
+    orders = list(permutations(range(1, num_players)))
+    drawn = [orders[next_game_seed(seed, _ORDER_STREAM, block) % len(orders)] for block in blocks]
+    places = np.array([(0, *order) for order in drawn])
+    return (places[:, None, :] + np.arange(num_players)[:, None]) % num_players
+
+
 @kernel
 def _count_up(states, shares, margins, ranks):
     for k in range(len(states)):
@@ -79,13 +92,11 @@ def _count_up(states, shares, margins, ranks):
 
 @dataclass(frozen=True)
 class Blocks:
-    """Results of a seating. Measures are arrays [blocks, rotations, players], players in the order they were named.
-
-    In rotation r player p sits in seat (p + r) mod n. `rounds` is ROUND [blocks, rotations, rounds] by seat.
-    """
+    """Results of a table: arrays [blocks, rotations, players], players in the order they were named."""
 
     measures: dict[str, np.ndarray]  # see `MEASURES`
-    rounds: np.ndarray
+    seats: np.ndarray  # of each player, see `seats_of`
+    rounds: np.ndarray  # ROUND [blocks, rotations, rounds]: by seat
 
     def mean_of(self, player: int, measure: str = "win_share") -> np.ndarray:
         """Mean of a measure of a player over the rotations of each block, [blocks]."""
@@ -93,8 +104,8 @@ class Blocks:
 
     def by_seat(self, player: int, measure: str = "win_share") -> np.ndarray:
         """A measure of a player in each seat, [blocks, seats]."""
-        values = self.measures[measure][:, :, player]
-        return np.roll(values, player, axis=1)
+        by_rotation = np.argsort(self.seats[:, :, player], axis=1)
+        return np.take_along_axis(self.measures[measure][:, :, player], by_rotation, axis=1)
 
     def by_place(self, player: int, measure: str = "win_share") -> np.ndarray:
         """A measure of a player in each place counted from the first start player, [blocks, places]."""
@@ -106,7 +117,7 @@ class Blocks:
     def joined(cls, parts: Sequence["Blocks"]) -> "Blocks":
         """The blocks of several parts as one."""
         measures = {name: np.concatenate([part.measures[name] for part in parts]) for name in MEASURES}
-        return cls(measures, np.concatenate([part.rounds for part in parts]))
+        return cls(measures, *(np.concatenate([getattr(part, name) for part in parts]) for name in ("seats", "rounds")))
 
 
 def play_blocks(players: Sequence[Player], *, num_blocks: int | range, seed: int) -> Blocks:
@@ -122,14 +133,13 @@ def play_blocks(players: Sequence[Player], *, num_blocks: int | range, seed: int
     if not len(blocks) or blocks.start < 0:
         raise ValueError(f"num_blocks must be at least 1, or a range of blocks from 0 on, not {num_blocks!r}")
     check_seed(seed)
-    rotation = np.arange(len(blocks) * n) % n
-    seating = (np.arange(n) - rotation[:, None]) % n
+    seats = seats_of(n, blocks, seed)
+    seating = np.argsort(seats.reshape(-1, n), axis=1)
     games = Games(SETUPS[n], deal_blocks(n, blocks, seed), seat_streams(n, blocks, seed), seating)
     games.play(players)
-    seats, shape = (np.arange(n) + rotation[:, None]) % n, (len(blocks), n, n)
-    by_seat = _measures_by_seat(games, n).items()
-    measures = {name: np.take_along_axis(values, seats, axis=1).reshape(shape) for name, values in by_seat}
-    return Blocks(measures, games.rounds.reshape(len(blocks), n, -1))
+    by_seat = {name: values.reshape(seats.shape) for name, values in _measures_by_seat(games, n).items()}
+    measures = {name: np.take_along_axis(values, seats, axis=2) for name, values in by_seat.items()}
+    return Blocks(measures, seats, games.rounds.reshape(len(blocks), n, -1))
 
 
 def _measures_by_seat(games: Games, n: int) -> dict[str, np.ndarray]:

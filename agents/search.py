@@ -50,7 +50,7 @@ def new_room(playouts: int) -> Room:
         squares=np.zeros(NUM_CARDS),
         models=np.zeros(MAX_SEATS, np.int64),
         values=np.zeros((2, MAX_SEATS)),
-        tree=new_tree(playouts),
+        tree=new_tree(playouts + 2 * NUM_CARDS),  # each round tries every action at least once
     )
 
 

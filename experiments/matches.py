@@ -97,12 +97,12 @@ def play_part(part: Part) -> tuple[float, Failure | None]:
 
 def _save(path: Path, blocks: Blocks) -> None:
     with path.open("wb") as file:
-        np.savez_compressed(file, rounds=blocks.rounds, **blocks.measures)  # type: ignore[arg-type]
+        np.savez_compressed(file, seats=blocks.seats, rounds=blocks.rounds, **blocks.measures)  # type: ignore[arg-type]
 
 
 def _load(path: Path) -> Blocks:
     with np.load(path, allow_pickle=False) as stored:
-        return Blocks({name: stored[name] for name in MEASURES}, stored["rounds"])
+        return Blocks({name: stored[name] for name in MEASURES}, stored["seats"], stored["rounds"])
 
 
 def open_folder(folder: Path, seed: int) -> None:

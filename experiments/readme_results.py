@@ -43,6 +43,61 @@ def ratings() -> str:
     return table(("player", *(f"{n} players" for n in seats)), rows) + "\n\n" + source(stored)
 
 
+def soundness() -> str:
+    """What the arena's statistics do on games whose outcome is known."""
+    stored = read_result("soundness")
+    results = stored["results"]
+    gain = results["sequential"][0]["gain"]
+    parts = [
+        table(("95 % intervals", "true win share", "hold the truth"), map(_coverage_row, results["coverage"])),
+        table(
+            (f"stronger by {gain}?", "true difference", "said to be", "mean deals", "deals, fixed"),
+            map(_sequential_row, results["sequential"]),
+        ),
+        table(("copies", "deals", "furthest from par", "width of the interval"), map(_copies_row, results["copies"])),
+        source(stored),
+    ]
+    return "\n\n".join(parts)
+
+
+def _coverage_row(row: dict[str, Any]) -> tuple[str, ...]:
+    table_of = f"one `{row['one']}` against {row['num_players'] - 1} x `{row['rest']}`"
+    return table_of, estimate(row["truth"], 4), _percent(row["covered"])
+
+
+def _sequential_row(row: dict[str, Any]) -> tuple[str, ...]:
+    deals = estimate(row["mean_blocks"], 0), f"{row['fixed_blocks']:,.0f}"
+    return f"`{row['one']}` than `{row['other']}`", estimate(row["truth"]), _percent(row["stronger"]), *deals
+
+
+def _copies_row(row: dict[str, Any]) -> tuple[str, ...]:
+    exact = (f"{row[name]:.1g}" for name in ("furthest_from_par", "width"))
+    return f"{row['num_players']} x `{row['player']}`", f"{row['blocks']:,}", *exact
+
+
+def _percent(share: dict[str, float]) -> str:
+    return estimate({key: 100 * share[key] for key in ("value", "low", "high")}, 1) + " %"
+
+
+def anatomy() -> str:
+    """What the game is like, at tables of copies."""
+    stored = read_result("anatomy")
+    shares = ("dry", "void", "victories_without_buying")
+    rows = [
+        (
+            t["num_players"],
+            f"`{t['player']}`",
+            *(_percent(t[name]) for name in shares),
+            *(estimate(t[name], 1) for name in ("price", "sack_bought")),
+            " / ".join(f"{gain['value']:.1f}" for gain in t["gain"]),
+        )
+        for t in stored["results"]["tables"]
+    ]
+    of = ("rounds without mice", "without a buyer", "victories without buying", "price", "worth of a sack bought")
+    head = ("players", "copies of", *of, "gain in a round by place, the start player first")
+    return table(head, rows) + "\n\n" + source(stored)
+
+
 def budget() -> str:
     """What search buys and costs."""
     stored = read_result("budget")
@@ -130,6 +185,8 @@ RESULT_PARTS: dict[str, Callable[[], str]] = {
     "ladder": ladder,
     "ratings": ratings,
     "budget": budget,
+    "soundness": soundness,
+    "anatomy": anatomy,
     "speed": speed,
     "player_speed": player_speed,
     "first_player": first_player,

@@ -81,7 +81,7 @@ def rounds_of(played: Played, code: str, n: int) -> tuple[np.ndarray, np.ndarray
     """Rounds [games, rounds] in which `code` sat alone against others at tables of n, and its seat [games]."""
     tables = [b for match, b in played.blocks.items() if match.num_players == n and _is_alone(match.codes, code)]
     rounds = np.concatenate([blocks.rounds.reshape(-1, blocks.rounds.shape[2]) for blocks in tables])
-    return rounds, np.arange(len(rounds)) % n
+    return rounds, np.concatenate([blocks.seats[:, :, 0].ravel() for blocks in tables])
 
 
 def _is_alone(codes: tuple[str, ...], code: str) -> bool:

@@ -55,9 +55,16 @@ def _writable_root() -> Path:
     return Path(tempfile.gettempdir())
 
 
+def _packages(function: Callable[..., Any]) -> frozenset[Path]:
+    """The folders whose sources the machine code of `function` depends on: its own, and those of kernels it calls."""
+    called = (getattr(value, "py_func", None) for value in function.__globals__.values())
+    codes = [function.__code__, *(kernel.__code__ for kernel in called if kernel)]
+    return frozenset({_PACKAGE, *(Path(code.co_filename).resolve().parent for code in codes)})
+
+
 @functools.cache
-def _cache_folder(package: Path) -> str:
-    folder = _writable_root() / "felicity_env" / source_digest(_PACKAGE, package)
+def _cache_folder(package: Path, packages: frozenset[Path]) -> str:
+    folder = _writable_root() / "felicity_env" / source_digest(*packages)
     if not folder.exists():
         message = f"{package.name}: compiling for this machine (once per version, some seconds) ..."
         print(message, file=sys.stderr, flush=True)
@@ -79,7 +86,7 @@ def _compile(function: _FunctionT, *, parallel: bool) -> _FunctionT:
     if _CONFIG.DISABLE_JIT:
         return function
     package = Path(function.__code__.co_filename).resolve().parent
-    saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(package)
+    saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(package, _packages(function))
     try:
         compiled: Any = numba.njit(cache=True, parallel=parallel, **_OPTIONS)(function)
         return compiled
