@@ -13,7 +13,7 @@ from felicity_env import Player, View
 from felicity_env.batch import Buffers, Settings, advance, decision_word, show
 from felicity_env.game import State, wrap
 from felicity_env.information import redact_state
-from felicity_env.kernel import kernel
+from felicity_env.kernel import kernel, outlined_kernel
 from felicity_env.lanes import NOT_COMPILED, Compiled
 from felicity_env.random_stream import Word
 from felicity_env.view import random_action
@@ -32,7 +32,7 @@ COMPILED = {  # a compiled player's number is its place here
 NUMBERS = {name: number for number, name in enumerate(COMPILED)}
 
 
-@kernel
+@outlined_kernel
 def compiled_action(number: Any, state: State, word: Word) -> int:
     """What the player of that number does in a redacted state."""
     if number == 0:

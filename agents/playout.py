@@ -5,7 +5,7 @@ import numpy as np
 from agents.compiled import compiled_action
 from felicity_env.game import State, is_terminal, step
 from felicity_env.information import redact_state
-from felicity_env.kernel import kernel
+from felicity_env.kernel import outlined_kernel
 from felicity_env.random_stream import Word, mix
 from felicity_env.rewards import reward_code, step_rewards
 
@@ -13,7 +13,7 @@ WIN, MARGIN = reward_code("win"), reward_code("margin")
 MARGIN_WEIGHT = 0.002  # what a point of score margin counts beside a victory: it tells apart worlds that are won anyway
 
 
-@kernel
+@outlined_kernel
 def play_out(state: State, scratch: State, models: np.ndarray, word: Word) -> None:
     """Play `state` to its end, each seat as the compiled player of its number in `models`, who sees what it may know.
 
@@ -26,7 +26,7 @@ def play_out(state: State, scratch: State, models: np.ndarray, word: Word) -> No
         step(state, compiled_action(models[state.seat], scratch[0], word))
 
 
-@kernel
+@outlined_kernel
 def utilities(state: State, values: np.ndarray) -> None:
     """Write what a finished game is worth to each seat into values[0]: its share of the victory, a little for margin.
 

@@ -22,7 +22,7 @@ from agents.tree import Tree, clear, iterate, new_tree
 from agents.worlds import SELF, draw_world
 from felicity_env import View
 from felicity_env.game import MAX_SEATS, NUM_CARDS, PASS, PLACE, STATE, State, highest_legal_bid, step
-from felicity_env.kernel import MAX_THREADS, kernel
+from felicity_env.kernel import MAX_THREADS, kernel, outlined_kernel
 from felicity_env.random_stream import Word, mix
 
 CONFIDENCE = 1.5
@@ -69,7 +69,7 @@ def shortlist(state: State, default: int, arms: np.ndarray) -> int:
     return count
 
 
-@kernel
+@outlined_kernel
 def search_action(room: Room, playouts: int, learns: bool, word: Word) -> int:
     """What to do in the redacted state room.states[0]."""
     default = compiled_action(SELF, room.states[0], word)
@@ -101,7 +101,7 @@ def _is_clear(lead, square, count):
     return mean > 0 and mean * mean * count > CONFIDENCE * CONFIDENCE * variance
 
 
-@kernel
+@outlined_kernel
 def _try_in_a_world(room, count, learns, word):
     """Play one world to its end from each action of the list, and add up how far it is ahead of the default."""
     states = room.states

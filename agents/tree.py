@@ -15,7 +15,7 @@ from agents.compiled import compiled_action
 from agents.playout import play_out, utilities
 from felicity_env.game import AUCTION, NUM_CARDS, PASS, State, highest_legal_bid, is_terminal, step
 from felicity_env.information import redact_state
-from felicity_env.kernel import kernel
+from felicity_env.kernel import kernel, outlined_kernel
 from felicity_env.observation import own_slot
 from felicity_env.random_stream import Word, mix
 
@@ -70,7 +70,7 @@ def _grow(tree):
     return node
 
 
-@kernel
+@outlined_kernel
 def iterate(
     tree: Tree, state: State, first: int, models: np.ndarray, scratch: Any, word: Word, values: np.ndarray
 ) -> None:
@@ -88,7 +88,7 @@ def iterate(
         tree.totals[node, card, arm] += values[0, seat]
 
 
-@kernel
+@outlined_kernel
 def _descend(tree, state, first, models, scratch, word):
     """From `first` on down the tree, to the end of the round or past the first node that is new."""
     seat, round_number = state.seat, state.round_number

@@ -27,7 +27,7 @@ from felicity_env.game import (
     score,
     wrap,
 )
-from felicity_env.kernel import kernel
+from felicity_env.kernel import kernel, outlined_kernel
 from felicity_env.observation import own_slot
 from felicity_env.random_stream import Word, mix
 
@@ -89,7 +89,7 @@ def weighted_action(state: State, weights: State, word: Word) -> int:
     return raise_up_to(state, limit if is_alone(state) else limit + LIMIT_NOISE * (2 * uniform(word) - 1))
 
 
-@kernel
+@outlined_kernel
 def bid_limit(state: State, w: State) -> float:
     """The highest bid that the acting seat is willing to make."""
     mean, variance = sack_moments(state)
@@ -113,7 +113,7 @@ def bid_limit(state: State, w: State) -> float:
     return limit
 
 
-@kernel
+@outlined_kernel
 def card_to_place(state: State, w: State, word: Word) -> int:
     """A card in hand, with a chance that grows as exp(worth / CARD_NOISE): the highest worth with Gumbel noise."""
     seat = state.seat

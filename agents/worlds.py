@@ -14,7 +14,7 @@ import numpy as np
 from agents.compiled import NUMBERS, compiled_action
 from felicity_env.game import AUCTION, DUMMY, HIDDEN, NO_CARD, PASS, PLACE, State, count_cards, nth_card, slot_owner
 from felicity_env.information import redact_state, resample_state
-from felicity_env.kernel import kernel
+from felicity_env.kernel import outlined_kernel
 from felicity_env.random_stream import Word, below, mix
 
 MODELS = np.array([NUMBERS[code] for code in ("tuned", "tuned", "ev", "anchor")])
@@ -23,7 +23,7 @@ DOUBT = 1 / 8
 TRIES = 4
 
 
-@kernel
+@outlined_kernel
 def draw_world(world: State, models: np.ndarray, room: Any, word: Word) -> None:
     """Fill a redacted state, in place, with a world drawn by belief, and say in `models` [seats] who plays each seat.
 
@@ -41,7 +41,7 @@ def draw_world(world: State, models: np.ndarray, room: Any, word: Word) -> None:
     resample_state(world, mix(word))
 
 
-@kernel
+@outlined_kernel
 def _believe(world, models, room, slot, owner, word):
     """Choose the player, the card in `slot` and the hand of its owner."""
     unseen = world.deck & ~world.played[owner]
@@ -66,7 +66,7 @@ def _believe(world, models, room, slot, owner, word):
     world.hands[owner] = hand & ~(1 << card)
 
 
-@kernel
+@outlined_kernel
 def _laid(world, model, room, owner, hand, word):
     """The card that a model lays from `hand`: when it did, nobody had been paid for passing yet."""
     room[0] = world
@@ -78,7 +78,7 @@ def _laid(world, model, room, owner, hand, word):
     return compiled_action(model, state, word)
 
 
-@kernel
+@outlined_kernel
 def _would_bid(world, model, room, slot, owner, card, word):
     """Whether a model that has laid `card` makes the standing bid of its seat."""
     if world.phase != AUCTION or world.bids[owner] == 0:

@@ -74,7 +74,12 @@ def _cache_folder(package: Path, packages: frozenset[Path]) -> str:
 
 def kernel(function: _FunctionT) -> _FunctionT:
     """Compile `function` on first call, without the interpreter lock, cached on disk by source digest."""
-    return _compile(function, parallel=False)
+    return _compile(function)
+
+
+def outlined_kernel(function: _FunctionT) -> _FunctionT:
+    """The same for a large function called from many places: not copied into each of them, which takes minutes."""
+    return _compile(function, forceinline=False)
 
 
 def parallel_kernel(function: _FunctionT) -> _FunctionT:
@@ -82,13 +87,13 @@ def parallel_kernel(function: _FunctionT) -> _FunctionT:
     return _compile(function, parallel=True)
 
 
-def _compile(function: _FunctionT, *, parallel: bool) -> _FunctionT:
+def _compile(function: _FunctionT, **options: bool) -> _FunctionT:
     if _CONFIG.DISABLE_JIT:
         return function
     package = Path(function.__code__.co_filename).resolve().parent
     saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(package, _packages(function))
     try:
-        compiled: Any = numba.njit(cache=True, parallel=parallel, **_OPTIONS)(function)
+        compiled: Any = numba.njit(cache=True, **_OPTIONS | options)(function)
         return compiled
     finally:
         _CONFIG.CACHE_DIR = saved
