@@ -6,7 +6,7 @@ from agents.compiled import compiled_action
 from felicity_env.game import State, is_terminal, step
 from felicity_env.information import redact_state
 from felicity_env.kernel import outlined_kernel
-from felicity_env.random_stream import Word, mix
+from felicity_env.random_stream import Word, mix, split
 from felicity_env.rewards import reward_code, step_rewards
 
 WIN, MARGIN = reward_code("win"), reward_code("margin")
@@ -23,7 +23,7 @@ def play_out(state: State, scratch: State, models: np.ndarray, word: Word) -> No
         scratch[0] = state
         redact_state(scratch[0], state.seat)
         word = mix(word)
-        step(state, compiled_action(models[state.seat], scratch[0], word))
+        step(state, compiled_action(models[state.seat], scratch[0], split(word, state.seat)))
 
 
 @outlined_kernel

@@ -1,5 +1,7 @@
 """Search agents: `mc:N`, determinised Monte Carlo, and `ismcts:N`, information-set tree search, with N playouts.
 
+(A few more where N is small: every action of the list is tried at least once in each round.)
+
 Both think alike about a decision. A shortlist of actions is tried on the same worlds, which fit what the seat knows and
 are drawn by belief (`worlds.py`): each is played to its end from every action of the list. Sequential halving (Karnin,
 Koren and Somekh 2013) shares the playouts: in each of log2(actions) rounds the worse half of the list is dropped, so
@@ -23,9 +25,10 @@ from agents.worlds import SELF, draw_world
 from felicity_env import View
 from felicity_env.game import MAX_SEATS, NUM_CARDS, PASS, PLACE, STATE, State, highest_legal_bid, step
 from felicity_env.kernel import MAX_THREADS, kernel, outlined_kernel
-from felicity_env.random_stream import Word, mix
+from felicity_env.random_stream import Word, split
 
 CONFIDENCE = 1.5
+LEAST_WORLDS = 10  # before a standard error means anything
 MAX_PLAYOUTS = 1_000_000
 
 
@@ -83,8 +86,7 @@ def search_action(room: Room, playouts: int, learns: bool, word: Word) -> int:
     tried = 0
     while count > 1:
         for _ in range(max(1, playouts // (count * halvings))):
-            word = mix(word)
-            _try_in_a_world(room, count, learns, word)
+            _try_in_a_world(room, count, learns, split(word, tried))
             tried += 1
         if count == 2:
             break
@@ -95,10 +97,11 @@ def search_action(room: Room, playouts: int, learns: bool, word: Word) -> int:
 
 @kernel
 def _is_clear(lead, square, count):
-    """Whether a mean lead is more than CONFIDENCE standard errors."""
+    """Whether a mean lead in `count` worlds is more than CONFIDENCE standard errors."""
     mean = lead / count
     variance = square / count - mean * mean
-    return mean > 0 and mean * mean * count > CONFIDENCE * CONFIDENCE * variance
+    is_certain = mean * mean * count > CONFIDENCE * CONFIDENCE * variance
+    return count >= LEAST_WORLDS and mean > 0 and is_certain
 
 
 @outlined_kernel
@@ -107,15 +110,15 @@ def _try_in_a_world(room, count, learns, word):
     states = room.states
     seat = states[0].seat
     states[1] = states[0]
-    draw_world(states[1], room.models, states[3:], word)
+    draw_world(states[1], room.models, states[3:], split(word, 0))
     default = 0.0
     for k in range(count):
         states[2] = states[1]
         if learns:
-            iterate(room.tree, states[2], room.arms[k], room.models, states[3:], word, room.values)
+            iterate(room.tree, states[2], room.arms[k], room.models, states[3:], split(word, 1), room.values)
         else:
             step(states[2], room.arms[k])
-            play_out(states[2], states[3:], room.models, word)
+            play_out(states[2], states[3:], room.models, split(word, 1))
             utilities(states[2], room.values)
         value = room.values[0, seat]
         if k == 0:

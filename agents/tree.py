@@ -17,7 +17,7 @@ from felicity_env.game import AUCTION, NUM_CARDS, PASS, State, highest_legal_bid
 from felicity_env.information import redact_state
 from felicity_env.kernel import kernel, outlined_kernel
 from felicity_env.observation import own_slot
-from felicity_env.random_stream import Word, mix
+from felicity_env.random_stream import Word, mix, split
 
 ARMS = 2  # in an auction: pass, or raise
 PRIOR = 0.9  # of what the seat's own player would do
@@ -79,8 +79,8 @@ def iterate(
     models: the compiled player of each seat. scratch: STATE [1]. values: as `utilities` writes them.
     """
     seat = state.seat
-    _descend(tree, state, first, models, scratch, word)
-    play_out(state, scratch, models, word)
+    _descend(tree, state, first, models, scratch, split(word, 0))
+    play_out(state, scratch, models, split(word, 1))
     utilities(state, values)
     for k in range(tree.length[0]):
         node, card, arm = tree.path[k]
@@ -103,7 +103,7 @@ def _descend(tree, state, first, models, scratch, word):
         scratch[0] = state
         redact_state(scratch[0], state.seat)
         word = mix(word)
-        action = compiled_action(models[state.seat], scratch[0], word)
+        action = compiled_action(models[state.seat], scratch[0], split(word, state.seat))
         if state.phase == AUCTION and state.seat == seat:
             action = _select(tree, node, state, action)
 

@@ -15,7 +15,7 @@ from agents.compiled import NUMBERS, compiled_action
 from felicity_env.game import AUCTION, DUMMY, HIDDEN, NO_CARD, PASS, PLACE, State, count_cards, nth_card, slot_owner
 from felicity_env.information import redact_state, resample_state
 from felicity_env.kernel import outlined_kernel
-from felicity_env.random_stream import Word, below, mix
+from felicity_env.random_stream import Word, below, mix, split
 
 MODELS = np.array([NUMBERS[code] for code in ("tuned", "tuned", "ev", "anchor")])
 SELF = NUMBERS["tuned"]  # how the searching seat is taken to play on
@@ -36,8 +36,7 @@ def draw_world(world: State, models: np.ndarray, room: Any, word: Word) -> None:
     for slot in range(world.row_size):
         owner = slot_owner(world, slot)
         if owner != DUMMY and world.row[slot] == HIDDEN:
-            word = mix(word)
-            _believe(world, models, room, slot, owner, word)
+            _believe(world, models, room, slot, owner, split(word, slot))
     resample_state(world, mix(word))
 
 
@@ -56,10 +55,10 @@ def _believe(world, models, room, slot, owner, word):
             hand = unseen & ~(1 << removed)
         word = mix(word)
         if below(word, 1024) < 1024 * DOUBT:
-            card = nth_card(hand, below(mix(word), count_cards(hand)))
+            card = nth_card(hand, below(split(word, 0), count_cards(hand)))
         else:
-            card = _laid(world, models[owner], room, owner, hand, mix(word))
-        if _would_bid(world, models[owner], room, slot, owner, card, word):
+            card = _laid(world, models[owner], room, owner, hand, split(word, 0))
+        if _would_bid(world, models[owner], room, slot, owner, card, split(word, 1)):
             break
     world.row[slot] = card
     world.removed[owner] = removed
@@ -68,11 +67,14 @@ def _believe(world, models, room, slot, owner, word):
 
 @outlined_kernel
 def _laid(world, model, room, owner, hand, word):
-    """The card that a model lays from `hand`: when it did, nobody had been paid for passing yet."""
+    """The card that a model lays from `hand`: when it did, nobody had passed and been paid yet."""
     room[0] = world
     state = room[0]
     for seat in range(world.num_seats):
         state.mice[seat] -= state.gain[seat]
+    if state.pots[state.num_seats - 2] > 0:
+        for k in range(state.passes):
+            state.pots[k] = state.mouse_cards[k]
     state.phase, state.seat, state.high_bid = PLACE, owner, 0
     state.hands[owner] = hand
     return compiled_action(model, state, word)

@@ -37,6 +37,12 @@ def below(word: Word, bound: int) -> Any:
 
 
 @kernel
+def split(word: Word, part: Any) -> Word:
+    """A word of its own for each `part` of what is drawn from `word`: streams that `mix` goes on from do not meet."""
+    return mix(mix(np.uint64(word)) ^ mix(np.uint64(part)))
+
+
+@kernel
 def next_game_seed(seed: Word, game: Any, episode: Any) -> Word:
     """`game_seed` inside kernels, unchecked."""
     stream = mix(np.uint64(seed)) ^ np.uint64(game)
