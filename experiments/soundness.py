@@ -233,4 +233,4 @@ def main(config: Config) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config))
+    main(tyro.cli(Config, prog="python -m experiments.soundness"))

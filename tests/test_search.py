@@ -394,9 +394,9 @@ def test_actions_are_ordered_by_their_leads_with_the_default_first():
 @pytest.mark.parametrize(
     ("leads", "clear"),
     [
-        ([0.0] * 9, False),
-        ([-1.0] * 9, False),
-        ([0.1] * 9, True),
+        ([0.0] * 10, False),
+        ([-1.0] * 10, False),
+        ([0.1] * 10, True),
         ([1.0, -1.0] * 50, False),
         ([1.0, -0.9] * 50, False),  # 0.05 +- 0.095
         ([1.0, -0.7] * 50, True),  # 0.15 +- 0.085
@@ -408,6 +408,11 @@ def test_a_lead_is_clear_if_it_is_more_than_so_many_standard_errors(leads, clear
     error = leads.std() / np.sqrt(len(leads))
     assert clear == (leads.mean() > CONFIDENCE * error)
     assert search._is_clear(leads.sum(), (leads**2).sum(), len(leads)) == clear
+
+
+def test_no_lead_is_clear_in_fewer_worlds_than_a_standard_error_takes():
+    assert not search._is_clear(9.0, 9.0, 9)
+    assert search._is_clear(10.0, 10.0, 10)
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
