@@ -154,6 +154,7 @@ class Games:
         self.states = states.copy()
         self.rounds = np.zeros((games, MAX_ROUNDS), ROUND)
         self.rounds["cards"], self.rounds["winner"] = NO_CARD, NO_SEAT
+        self.rounds["start_seat"][:, 0] = states["start_seat"]  # known even if a forfeit comes before the first card
         self.forfeited = np.full(games, NO_SEAT)
         self._table = Table(
             self.states,

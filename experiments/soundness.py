@@ -108,11 +108,7 @@ def coverage(one: str, rest: str, num_players: int, *, config: Config, seed: int
 
 
 def differences(one: str, other: str, blocks: range, seed: int) -> np.ndarray:
-    """Win share of `one` less that of `other`, two of each sitting in turn, [blocks].
-
-    By symmetry the mean is 0 for copies. (It would not be if they sat side by side among others: it matters whom one
-    sits next to.)
-    """
+    """Win share of `one` less that of `other`, two of each at one table, [blocks]: its mean is 0 for copies."""
     shares = win_shares((one, other, one, other), blocks, seed)
     return (shares[:, 0] - shares[:, 1] + shares[:, 2] - shares[:, 3]) / 2
 

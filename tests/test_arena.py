@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import combinations, pairwise, permutations, product
+from math import factorial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from agents.arena import (
     paired_difference,
     play_blocks,
     seat_streams,
+    seats_of,
 )
 from agents.compiled import COMPILED as COMPILED_PLAYERS
 from agents.games import ROUND, Games
@@ -126,7 +128,7 @@ class Trap(Plain):
 
 
 def deterministic(players: int) -> list[Player]:
-    return [make("ev"), FirstLegal(), Eager(), make("greedy"), Eager()][:players]
+    return [make("ev"), FirstLegal(), Eager(), make("ev"), Eager()][:players]
 
 
 def stochastic(players: int) -> list[Player]:
@@ -140,6 +142,7 @@ many_games = pytest.mark.skipif(not COMPILED, reason="many games; the same kerne
 
 def assert_same(first: Blocks, second: Blocks) -> None:
     """Bit for bit."""
+    assert (first.seats == second.seats).all()
     for name in MEASURES:
         assert first.measures[name].tobytes() == second.measures[name].tobytes(), name
     assert first.rounds.tobytes() == second.rounds.tobytes()
@@ -159,6 +162,7 @@ def play_by_aec(env: felicity_v0.raw_env, players: Sequence[Player], block: int,
     n = len(players)
     dealt = draw_deal(SETUPS[n], game_seed(SEED, arena._DEAL_STREAM, block))
     stream = game_seed(game_seed(SEED, arena._PLAY_STREAM, block), rotation, 0)
+    sitting = np.argsort(seats_of(n, range(block, block + 1), SEED)[0, rotation])  # who is in each seat
     env.reset(seed=0, options={"deal": asdict(dealt)})
     decisions, wins, infos = [0] * n, [0.0] * n, [{} for _ in range(n)]
     for agent in env.agent_iter():
@@ -172,7 +176,7 @@ def play_by_aec(env: felicity_v0.raw_env, players: Sequence[Player], block: int,
         word = decision_seed(np.uint64(stream), seat, decisions[seat])
         decisions[seat] += 1
         known = redact(np.array([env._states[0]], STATE), seat)
-        player = players[(seat - rotation) % n]
+        player = players[sitting[seat]]
         env.step(int(player.act(View(known, np.array([seat]), np.array([word], np.uint64)))[0]))
     return AecGame(env.game, wins, infos)
 
@@ -195,9 +199,9 @@ def arena_blocks(players: int, table: str) -> Blocks:
 
 
 def by_player(values_by_seat: list[list[float]], n: int) -> np.ndarray:
-    """[blocks, rotations, players] of values by seat in each game: in rotation r player p sits in seat (p + r)."""
-    rows = [[values[(p + game % n) % n] for p in range(n)] for game, values in enumerate(values_by_seat)]
-    return np.array(rows, float).reshape(BLOCKS, n, n)
+    """[blocks, rotations, players] of values by seat in each game."""
+    by_seat = np.array(values_by_seat, float).reshape(BLOCKS, n, n)
+    return np.take_along_axis(by_seat, seats_of(n, range(BLOCKS), SEED), axis=2)
 
 
 def sales(game: Game) -> list[tuple[int, int, int]]:
@@ -255,7 +259,7 @@ def lines(book: np.ndarray) -> list[tuple]:
 
 def seating_of(players: int, blocks: int) -> np.ndarray:
     """Which player sits in each seat, [blocks * rotations, seats]."""
-    return np.array([[(seat - rotation) % players for seat in range(players)] for rotation in range(players)] * blocks)
+    return np.argsort(seats_of(players, range(blocks), SEED).reshape(-1, players), axis=1)
 
 
 @every_table
@@ -356,7 +360,7 @@ def digest_of_blocks() -> str:
     digest = hashlib.sha256()
     for players in SETUPS:
         blocks = play_blocks(stochastic(players), num_blocks=1, seed=4)
-        digest.update(blocks.rounds.tobytes())
+        digest.update(blocks.seats.tobytes() + blocks.rounds.tobytes())
         digest.update(b"".join(blocks.measures[name].tobytes() for name in MEASURES))
     return digest.hexdigest()
 
@@ -370,18 +374,6 @@ def test_blocks_are_the_same_compiled_and_in_plain_python():
 
 
 @pytest.mark.parametrize("players", SETUPS)
-def test_the_order_in_which_players_are_named_only_permutes_the_results(players):
-    named = deterministic(players)
-    forward = play_blocks(named, num_blocks=BLOCKS, seed=5)
-    rotated = play_blocks([*named[1:], named[0]], num_blocks=BLOCKS, seed=5)
-    for name in MEASURES:
-        # player p sits in seat (p + r): named one place earlier, he sits there one rotation later
-        turned = np.roll(np.roll(rotated.measures[name], 1, axis=2), -1, axis=1)
-        assert (turned == forward.measures[name]).all()
-    assert np.roll(rotated.rounds, -1, axis=1).tobytes() == forward.rounds.tobytes()
-
-
-@pytest.mark.parametrize("players", SETUPS)
 def test_every_player_sits_once_in_every_seat_of_a_block(players):
     spies = [Spy(player) for player in stochastic(players)]
     play_blocks(spies, num_blocks=1, seed=0)
@@ -390,13 +382,35 @@ def test_every_player_sits_once_in_every_seat_of_a_block(players):
         assert np.bincount(placed).tolist() == [9] * players
 
 
+def made_up_blocks(players: int) -> Blocks:
+    """Any values, circular orders and start players (others in later rounds)."""
+    chance = np.random.default_rng(0)
+    values = chance.random((8, players, players))
+    places = chance.permuted(np.tile(np.arange(players), (8, 1)), axis=1)
+    seats = (places[:, None, :] + np.arange(players)[:, None]) % players
+    rounds = np.zeros((8, players, MAX_ROUNDS), ROUND)
+    rounds["start_seat"] = chance.integers(players, size=rounds.shape)
+    rounds["start_seat"][:, :, 0] = np.arange(8)[:, None] % players
+    return Blocks({"rank": values}, seats, rounds)
+
+
 @pytest.mark.parametrize("players", SETUPS)
 def test_a_measure_by_seat_is_that_of_the_rotation_in_which_the_player_sat_there(players):
-    values = np.random.default_rng(0).random((4, players, players))
-    blocks = Blocks({"rank": values}, np.zeros((4, players, 9), ROUND))
-    for player, rotation in product(range(players), repeat=2):
+    blocks = made_up_blocks(players)
+    values, seats = blocks.measures["rank"], blocks.seats
+    for block, rotation, player in np.ndindex(values.shape):
         by_seat = blocks.by_seat(player, "rank")
-        assert (by_seat[:, (player + rotation) % players] == values[:, rotation, player]).all()
+        assert by_seat[block, seats[block, rotation, player]] == values[block, rotation, player]
+
+
+@pytest.mark.parametrize("players", SETUPS)
+def test_a_measure_by_place_is_that_of_the_seat_so_far_after_the_first_start_player(players):
+    blocks = made_up_blocks(players)
+    starts = blocks.rounds["start_seat"][:, 0, 0]
+    assert len(np.unique(starts)) > 1
+    for block, player, place in product(range(len(starts)), range(players), range(players)):
+        by_seat, by_place = blocks.by_seat(player, "rank"), blocks.by_place(player, "rank")
+        assert by_place[block, place] == by_seat[block, (starts[block] + place) % players]
 
 
 @pytest.mark.parametrize("players", SETUPS)
@@ -412,10 +426,29 @@ def test_what_a_player_does_in_one_seat_alone_is_found_in_that_seat(players):
         assert by_seat.tolist() == [[float(seat == 1) for seat in range(players)]] * 2
 
 
+@pytest.mark.parametrize("players", SETUPS)
+def test_what_a_player_does_in_one_place_after_the_start_player_alone_is_found_in_that_place(players):
+    class FailsInPlace(FirstLegal):
+        def __init__(self, place: int) -> None:
+            self.place = place
+
+        def act(self, view: View) -> np.ndarray:
+            states = view.states
+            here = (view.seats - states["start_seat"]) % players == self.place
+            fails = here & (states["round_number"] == 0)
+            return np.where(fails, NUM_ACTIONS, super().act(view))
+
+    for player, place in product(range(players), repeat=2):
+        table: list[Player] = [FirstLegal() for _ in range(players)]
+        table[player] = FailsInPlace(place)
+        by_place = play_blocks(table, num_blocks=3, seed=0).by_place(player, "forfeits")
+        assert by_place.tolist() == [[float(k == place) for k in range(players)]] * 3
+
+
 def test_the_mean_of_a_measure_is_over_the_rotations_of_each_block():
     values = np.zeros((2, 3, 3))
     values[0, :, 1], values[1, 0, 1] = 1, 0.5
-    blocks = Blocks({"win_share": values, "score": 2 * values}, np.zeros((2, 3, 9), ROUND))
+    blocks = Blocks({"win_share": values, "score": 2 * values}, np.zeros((2, 3, 3), int), np.zeros((2, 3, 9), ROUND))
     assert blocks.mean_of(1).tolist() == [1, pytest.approx(0.5 / 3)]
     assert blocks.mean_of(1, "score").tolist() == [2, pytest.approx(1 / 3)]
     assert blocks.mean_of(0).tolist() == [0, 0]
@@ -425,6 +458,119 @@ def test_the_mean_of_a_measure_is_over_the_rotations_of_each_block():
 def test_tables_that_are_no_game_are_refused(players):
     with pytest.raises(ValueError, match=rf"a table has one of \[3, 4, 5\] players, not {players}"):
         play_blocks([FirstLegal() for _ in range(players)], num_blocks=1, seed=0)
+
+
+# --- who sits beside whom ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("players", SETUPS)
+def test_players_sit_in_one_circular_order_in_a_block_and_each_of_them_once_in_each_seat(players):
+    seats = seats_of(players, range(50), SEED)
+    assert seats.shape == (50, players, players)
+    assert seats.dtype == np.int64
+    assert (seats[:, :, 0] == np.arange(players)).all()
+    for sitting in (seats, seats.transpose(0, 2, 1)):  # of the players in a game, of a player in the games of a block
+        assert (np.sort(sitting, axis=2) == np.arange(players)).all()
+    assert (np.diff(seats, axis=1) % players == 1).all()
+    assert (play_blocks(deterministic(players), num_blocks=range(7, 9), seed=SEED).seats == seats[7:9]).all()
+
+
+def order_by_hand(players: int, seed: int, block: int) -> list[int]:
+    """The players from the one named first around the table: the places of the others, in lexicographic order."""
+    number = game_seed(seed, arena._ORDER_STREAM, block) % factorial(players - 1)
+    free, places = list(range(1, players)), [0]
+    for left in range(players - 2, -1, -1):
+        digit, number = divmod(number, factorial(left))
+        places.append(free.pop(digit))
+    return [places.index(place) for place in range(players)]
+
+
+@pytest.mark.parametrize("players", SETUPS)
+def test_the_order_of_a_block_depends_on_the_seed_and_its_number_alone(players):
+    seats = seats_of(players, range(40), SEED)
+    orders = [[int(player) for player in np.argsort(first)] for first in seats[:, 0]]
+    assert orders == [order_by_hand(players, SEED, block) for block in range(40)]
+    for blocks in (range(1), range(7, 40), range(3, 40, 5)):
+        assert (seats_of(players, blocks, SEED) == seats[blocks]).all()
+    assert (seats_of(players, range(40), SEED + 1) != seats).any()
+
+
+def orders_drawn(players: int, blocks: int) -> np.ndarray:
+    """The number of the circular order of every block, from 0."""
+    known = {order: number for number, order in enumerate(permutations(range(1, players)))}
+    return np.array([known[tuple(first[1:].tolist())] for first in seats_of(players, range(blocks), SEED)[:, 0]])
+
+
+def unevenness(kinds: np.ndarray, num_kinds: int) -> float:
+    """How far kinds are from equally frequent: chi-square less its mean, in standard deviations."""
+    expected = len(kinds) / num_kinds
+    chi_square = ((np.bincount(kinds, minlength=num_kinds) - expected) ** 2 / expected).sum()
+    return float((chi_square - (num_kinds - 1)) / np.sqrt(2 * (num_kinds - 1)))
+
+
+@pytest.mark.parametrize("players", SETUPS)
+def test_all_circular_orders_come_up_equally_often_whatever_came_before_and_whoever_starts(players):
+    count, kinds = 10 * MANY, factorial(players - 1)
+    orders = orders_drawn(players, count)
+    starts = deal_blocks(players, range(count), SEED)["start_seat"][::players].astype(np.int64)
+    assert unevenness(orders, kinds) < UNCLEAR
+    assert unevenness(orders[1:] * kinds + orders[:-1], kinds**2) < UNCLEAR
+    assert unevenness(orders * players + starts, kinds * players) < UNCLEAR
+    uneven = np.where(np.arange(count) % 5 == 0, 0, orders)
+    assert unevenness(uneven, kinds) > UNCLEAR or not COMPILED
+
+
+@pytest.mark.parametrize("players", SETUPS)
+def test_named_one_place_further_on_in_the_circle_the_players_play_the_same_games(players):
+    named = deterministic(players)
+    for block in (range(block, block + 1) for block in range(BLOCKS)):
+        places = seats_of(players, block, 5)[0, 0]
+        following = np.argsort(places)[(places + 1) % players]  # of each player the one who sits after it
+        forward = play_blocks(named, num_blocks=block, seed=5)
+        turned = play_blocks([named[player] for player in following], num_blocks=block, seed=5)
+        for name in MEASURES:  # the same games one rotation later
+            assert (np.roll(turned.measures[name], -1, axis=1) == forward.measures[name][:, :, following]).all()
+        assert np.roll(turned.rounds, -1, axis=1).tobytes() == forward.rounds.tobytes()
+
+
+@pytest.mark.parametrize("players", SETUPS)
+def test_in_which_order_copies_are_named_changes_nothing(players):
+    copies = [Plain(make("anchor")), *(make("anchor") for _ in range(players - 2))]
+    expected = play_blocks([Varied(), *copies], num_blocks=BLOCKS, seed=5)
+    for named in permutations(copies):
+        assert_same(play_blocks([Varied(), *named], num_blocks=BLOCKS, seed=5), expected)
+
+
+@pytest.mark.parametrize("players", SETUPS)
+def test_one_against_copies_does_the_same_in_each_seat_wherever_it_is_named(players):
+    for one, copy in ((FirstLegal(), make("ev")), (make("ev"), Eager())):
+        tables = [[one if player == place else copy for player in range(players)] for place in range(players)]
+        blocks = [play_blocks(table, num_blocks=BLOCKS, seed=5) for table in tables]
+        for place, name in product(range(players), MEASURES):
+            assert (blocks[place].by_seat(place, name) == blocks[0].by_seat(0, name)).all()
+
+
+def seats_in_fixed_order(players: int, blocks: range, seed: int) -> np.ndarray:
+    """As named, around the table: who sits beside whom is the same in all blocks."""
+    seats = (np.arange(players) + np.arange(players)[:, None]) % players
+    return np.tile(seats, (len(blocks), 1, 1))
+
+
+def gap_of_equals(codes: Sequence[str]) -> float:
+    """How much more the first wins than the second, in standard errors."""
+    blocks = play_blocks([make(code) for code in codes], num_blocks=4000, seed=12)
+    gap = blocks.mean_of(0) - blocks.mean_of(1)
+    return float(gap.mean() / (gap.std() / np.sqrt(len(gap))))
+
+
+@many_games
+@pytest.mark.parametrize(
+    "codes", [("ev", "ev", "anchor"), ("anchor", "anchor", "ev", "ev"), ("anchor", "anchor", "ev", "ev", "ev")]
+)
+def test_equal_players_at_a_mixed_table_are_equal_as_they_would_not_be_in_a_fixed_order(codes, monkeypatch):
+    assert abs(gap_of_equals(codes)) < 3
+    monkeypatch.setattr(arena, "seats_of", seats_in_fixed_order)
+    assert gap_of_equals(codes) > UNCLEAR
 
 
 # --- chance -----------------------------------------------------------------------------------------------------------
@@ -455,8 +601,9 @@ def test_another_opponent_changes_neither_the_deal_nor_the_words_of_the_others(p
     table, place, block = stochastic(players), 1, 3
     words, hands = words_of_a_spy(table, place, block)
     streams = seat_streams(players, range(block, block + 1), SEED)
+    sat = seats_of(players, range(block, block + 1), SEED)[0, :, place].tolist()
     for seat in range(players):
-        stream = streams[(seat - place) % players]
+        stream = streams[sat.index(seat)]
         assert words[seat] == [int(decision_seed(stream, seat, number)) for number in range(len(words[seat]))]
         assert len(words[seat]) >= 18
     for other in range(players):
@@ -530,6 +677,12 @@ def dependences(players: int, streams: np.ndarray) -> dict[str, float]:
 def test_seats_decisions_rotations_blocks_and_deals_draw_independent_words(players):
     found = dependences(players, seat_streams(players, range(MANY), SEED))
     assert {name: distance for name, distance in found.items() if distance >= UNCLEAR} == {}
+
+
+def test_the_deal_the_order_and_the_play_of_a_block_are_drawn_from_streams_that_know_nothing_of_each_other():
+    streams = (arena._DEAL_STREAM, arena._PLAY_STREAM, arena._ORDER_STREAM)
+    words = [np.array([game_seed(SEED, stream, block) for block in range(2000)], np.uint64) for stream in streams]
+    assert max(dependence(first, second) for first, second in combinations(words, 2)) < UNCLEAR
 
 
 def plant_words(monkeypatch: pytest.MonkeyPatch, word_of: Callable[[np.uint64, int, int], Any]) -> None:
@@ -715,6 +868,7 @@ class Found(NamedTuple):
     state: State  # as its seat knows it
     block: int
     rotation: int
+    seats: np.ndarray  # of each player in this game
     text: str  # the game to there
 
 
@@ -742,7 +896,8 @@ def position(players: int, phase: int) -> Found:
         try:
             play_by_aec(env, table, block, rotation)
         except LookupError:
-            return Found(place, state, block, rotation, dumps(env.game))
+            seats = seats_of(players, range(block, block + 1), SEED)[0, rotation]
+            return Found(place, state, block, rotation, seats, dumps(env.game))
     raise AssertionError("the position did not come up in the loop over the AEC face")
 
 
@@ -762,8 +917,7 @@ def test_a_player_that_raises_is_named_with_its_place_its_error_and_the_game_in_
     assert error.place == found.place
     assert error.reason == "LookupError: lost in thought"
     assert isinstance(error.__cause__, LookupError)
-    seat = (found.place + found.rotation) % players
-    assert error.text == f"{found.text}seat {seat} to act: {legal_text(found.state)}\n"
+    assert error.text == f"{found.text}seat {found.seats[found.place]} to act: {legal_text(found.state)}\n"
     assert str(error) == f"{error.reason}\nin the game\n{error.text}"
 
 
@@ -894,7 +1048,7 @@ def check_forfeit(blocks: Blocks, as_before: Blocks, found: Found, n: int) -> No
     assert ended["forfeits"].tolist() == offends.astype(float).tolist()
     assert ended["win_share"].tolist() == [0 if offender else 1 / (n - 1) for offender in offends]
     assert ended["rank"].tolist() == [n if offender else 1 for offender in offends]
-    seats = (np.arange(n) + found.rotation) % n
+    seats = found.seats
     assert ended["mice"].tolist() == found.state.mice[seats].tolist()
     scores = found.state.mice[seats] + found.state.cat_points[seats]
     assert ended["score"].tolist() == scores.tolist()
@@ -926,9 +1080,10 @@ def test_a_pass_pays_in_the_book_what_the_rules_say():
     """`taken` of a spied decision is `pass_pays` of the state before it."""
     spy = Spy(FirstLegal())
     blocks = play_blocks([make("ev"), spy, make("random")], num_blocks=1, seed=2)
+    sat = blocks.seats[0, :, 1].tolist()
     for view in spy.views:
         for state, seat in zip(view.states, view.seats, strict=True):
             if state.phase != PLACE:
-                entry = blocks.rounds[0, (seat - 1) % 3, state.round_number]
+                entry = blocks.rounds[0, sat.index(seat), state.round_number]
                 assert entry["taken"][seat] == pass_pays(state)
                 assert entry["passed"][seat] == state.passes + 1

@@ -102,11 +102,8 @@ class Played(NamedTuple):
 def play_table(table: Table) -> Played:
     """Every deal under all rotations."""
     blocks = play_blocks([table.player] * table.seats, num_blocks=table.num_blocks, seed=table.seed)
-    seats = np.arange(table.seats)
-    player_in = (seats - seats[:, None]) % table.seats  # [rotation, seat]
-    shares, margins = (
-        np.take_along_axis(blocks.measures[name], player_in[None], axis=2) for name in ("win_share", "margin")
-    )
+    player_in = np.argsort(blocks.seats, axis=2)  # each seat
+    shares, margins = (np.take_along_axis(blocks.measures[name], player_in, axis=2) for name in ("win_share", "margin"))
     return Played(blocks.rounds, shares, margins)
 
 
