@@ -115,7 +115,7 @@ def draw_places(folder: Path, results: dict[str, Any], played: Played) -> None:
     for n, axis in axes:
         for code in codes_at(results, n):
             tables = [b for m, b in played.blocks.items() if m.num_players == n and _is_alone(m.codes, code)]
-            shares = np.mean([blocks.by_place(0) for blocks in tables], axis=0)
+            shares = _mean_by_deal([blocks.by_place(0) for blocks in tables])
             estimates = [bootstrap(values) for values in (shares - shares.mean(axis=1, keepdims=True)).T]
             _points(axis, np.arange(n) + _shift(code, results, n), estimates, code)
         axis.axhline(0, color="grey", linewidth=0.8)
@@ -125,6 +125,15 @@ def draw_places(folder: Path, results: dict[str, Any], played: Played) -> None:
     axes[0][1].set_ylabel("win share less the player's mean")
     _legend(axes[-1][1])
     save(figure, folder / "places.png")
+
+
+def _mean_by_deal(tables: list[np.ndarray]) -> np.ndarray:
+    """Mean of values [deals, places] over the tables that played each deal; some played fewer deals."""
+    sums, counts = np.zeros_like(max(tables, key=len)), np.zeros((max(map(len, tables)), 1))
+    for values in tables:
+        sums[: len(values)] += values
+        counts[: len(values)] += 1
+    return sums / counts
 
 
 def _shift(code: str, results: dict[str, Any], n: int) -> float:
