@@ -23,8 +23,10 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 
 import agents
 import agents.arena
+from agents.arena import deal_blocks
+from agents.games import Games
 from agents.network import logits_of
-from felicity_env import Batch
+from felicity_env import Batch, game_seed
 from felicity_env.game import MAX_SEATS
 from train import run_folder
 from train.__main__ import cli
@@ -521,21 +523,20 @@ def seeds_of_training(seed: int, tmp_path: Path) -> set[int]:
 
 
 def seeds_of_evaluation(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Seeds of the deals and games of evaluation, at the curve and at the end."""
+    """Seeds of the deals and the streams of evaluation, at the curve and at the end."""
     seeds: set[int] = set()
-    original = agents.arena.draw_deal
 
-    class WatchedBatch(Batch):
-        def view(self, rows=None):
-            seeds.update(self.game_seeds.tolist())
-            return super().view(rows)
+    class WatchedGames(Games):
+        def __init__(self, setup, states, streams, seating):
+            seeds.update(streams.tolist())
+            super().__init__(setup, states, streams, seating)
 
-    def watched_draw(setup, seed, wishes=None):
-        seeds.add(int(seed))
-        return original(setup, seed, wishes)
+    def watched_deals(num_players, blocks, seed):
+        seeds.update(game_seed(seed, agents.arena._DEAL_STREAM, block) for block in blocks)
+        return deal_blocks(num_players, blocks, seed)
 
-    monkeypatch.setattr(agents.arena, "Batch", WatchedBatch)
-    monkeypatch.setattr(agents.arena, "draw_deal", watched_draw)
+    monkeypatch.setattr(agents.arena, "Games", WatchedGames)
+    monkeypatch.setattr(agents.arena, "deal_blocks", watched_deals)
     for stream in (_CURVE_STREAM, _FINAL_STREAM):
         evaluate(agents.make("random"), num_players=4, num_blocks=300, stream=stream)
     return seeds
@@ -545,7 +546,7 @@ def test_training_and_evaluation_deal_from_different_seeds(tmp_path, monkeypatch
     training = [seeds_of_training(seed, tmp_path) for seed in (0, 1)]
     evaluation = seeds_of_evaluation(monkeypatch)
     assert min(map(len, training)) > 2000
-    assert len(evaluation) > 3000
+    assert len(evaluation) == 2 * 300 * 5  # deals, and streams of four rotations
     assert not evaluation & (training[0] | training[1])
     assert not training[0] & training[1]
 
