@@ -24,7 +24,7 @@ import numba.core.config
 _CONFIG: Any = numba.core.config
 MAX_THREADS: int = _CONFIG.NUMBA_NUM_THREADS
 _PACKAGE = Path(__file__).resolve().parent
-_OPTIONS = {
+_OPTIONS: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",  # no test for a zero divisor
     "forceinline": True,
@@ -87,7 +87,7 @@ def parallel_kernel(function: _FunctionT) -> _FunctionT:
     return _compile(function, parallel=True)
 
 
-def _compile(function: _FunctionT, **options: bool) -> _FunctionT:
+def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
     if _CONFIG.DISABLE_JIT:
         return function
     package = Path(function.__code__.co_filename).resolve().parent
