@@ -71,12 +71,12 @@ class _ModelPlayer:
 
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""
-        from agents.network import choose  # needs safetensors, which a base install lacks
+        from agents.network import choose, uniforms_of  # needs safetensors, which a base install lacks
 
         if not len(view):
             return np.empty(0, np.int64)
         # As NetworkPlayer draws, so that a model and its exported policy play alike.
-        uniforms = None if self.deterministic else (view.seeds >> np.uint64(40)).astype(np.float64) / 2**24
+        uniforms = None if self.deterministic else uniforms_of(view.seeds)
         return choose(self._logits(view.observations(self.open_mice)), view.action_masks, uniforms)
 
     def _logits(self, observations: np.ndarray) -> np.ndarray:

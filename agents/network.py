@@ -41,6 +41,11 @@ def choose(logits: np.ndarray, masks: np.ndarray, uniforms: np.ndarray | None) -
     return (sums > uniforms[:, None] * sums[:, -1:]).argmax(axis=1)
 
 
+def uniforms_of(seeds: np.ndarray) -> np.ndarray:
+    """Numbers in [0, 1), float64 [B], from the high bits of words uint64 [B]."""
+    return (seeds >> np.uint64(40)).astype(np.float64) / 2**24
+
+
 class NetworkPlayer:
     """A policy from `PATH` (a run folder or a policy.json); it samples, `PATH@greedy` takes the best action."""
 
@@ -60,7 +65,7 @@ class NetworkPlayer:
 
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""
-        uniforms = None if self.greedy else (view.seeds >> np.uint64(40)).astype(np.float64) / 2**24
+        uniforms = None if self.greedy else uniforms_of(view.seeds)
         return choose(logits_of(self.layers, view.observations(self.open_mice)), view.action_masks, uniforms)
 
 

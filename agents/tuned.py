@@ -23,6 +23,7 @@ from felicity_env.game import (
     PLACE,
     State,
     is_alone,
+    mice_to_fill,
     pass_pays,
     score,
     wrap,
@@ -106,7 +107,7 @@ def bid_limit(state: State, w: State) -> float:
         limit += w.own_card * IN_SACK[state.row[slot]]
     if state.pots[state.num_seats - 2] == 0:
         limit += w.dry
-    if state.bank + state.high_bid + 1 >= full_mouse_cards(state):
+    if state.bank + state.high_bid + 1 >= mice_to_fill(state):
         limit += w.refill
     if state.round_number + 1 == state.num_rounds:
         limit += w.final
@@ -162,12 +163,3 @@ def lead_in_score(state: State, seat: int) -> float:
         if other != seat:
             best = max(best, score(state, other))
     return score(state, seat) - best
-
-
-@kernel
-def full_mouse_cards(state: State) -> int:
-    """R6.1: the mice that it takes to fill all mouse cards."""
-    total = 0
-    for k in range(state.num_seats - 1):
-        total += state.mouse_cards[k]
-    return total

@@ -1,7 +1,9 @@
 """Matches between players, played in parts by several processes, kept on disk, taken up where they stopped.
 
 A match is a table of codes, the first of which is the one that is measured. It is played in parts of some deals; every
-part is a file, and a part that is there is not played again. What a part holds depends on codes, seed and deals alone.
+part is a file, and a part that is there is not played again. What a part holds depends on the players, seed and deals
+alone; a folder knows its seed and the sources of the ladder, but not whether the weights behind `net:PATH`, or a player
+of one's own, have changed since.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads

@@ -36,7 +36,7 @@ from felicity_env.random_stream import decision_seed, game_seed
 from felicity_env.rewards import step_rewards
 
 TUNED_WEIGHTS = Path(tuned.__file__).with_name("tuned_weights.py")
-SEED = 2**60  # apart from training (below 2**32), yardsticks (2**61) and evaluation (2**62)
+SEED = 2**60  # apart from training (below 2**32), the ladder (2**61) and evaluation (2**62)
 START = {  # plays as `ev`
     **{"constant": -1.0, "expected": 1.0, "now": -1.5, "last": 0.5, "final": 1.0, "alone": 1.0},
     **{"card": (-2, -2.2, 0, -0.2, -0.4, -0.6, -0.8, 0.4, -2.4, 0.2), "card_dry": (3, 3, 0, 0, 0, 0, 0, 0, 3, 0)},

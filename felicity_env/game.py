@@ -415,14 +415,21 @@ def finish_round(state: State, next_start: int, fill: bool) -> None:
 @kernel
 def fill_mouse_cards(state: State) -> None:
     """R6.1, R6.2: all mouse cards are filled if the bank holds enough for all, else none."""
-    total = 0
-    for k in range(state.num_seats - 1):
-        total += state.mouse_cards[k]
+    total = mice_to_fill(state)
     if state.bank < total:
         return
     for k in range(state.num_seats - 1):
         state.pots[k] = state.mouse_cards[k]
     state.bank -= total
+
+
+@kernel
+def mice_to_fill(state: State) -> int:
+    """R6.1: the sum of all mouse cards."""
+    total = 0
+    for k in range(state.num_seats - 1):
+        total += state.mouse_cards[k]
+    return total
 
 
 # --- R7: the end ------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from felicity_env import Player, View
 from felicity_env.batch import random_action
 from felicity_env.game import (
     MAX_ROUNDS,
@@ -19,7 +20,7 @@ from felicity_env.game import (
     num_legal_actions,
     step,
 )
-from felicity_env.information import EVENTS_A_ROUND
+from felicity_env.information import EVENTS_A_ROUND, redact
 from felicity_env.kernel import kernel
 from felicity_env.random_stream import mix
 from felicity_env.transcript import Deal, Game, dealt_states, draw_deal
@@ -112,3 +113,23 @@ def random_game(setup: Setup, seed: int) -> Played:
     history[:1] = dealt_states(setup, dealt)
     length = _play_out(history, actions, np.uint64(seed))
     return Played(Game(setup, dealt, tuple(actions[:length].tolist())), history[: length + 1].copy())
+
+
+def view_of(states: np.ndarray, words: np.ndarray) -> View:
+    """The decisions of the seats to act in `states`, as they may know them."""
+    seats = states["seat"].astype(np.int64)
+    return View(redact(states, seats), seats, words.astype(np.uint64))
+
+
+def decide(player: Player, state: State, word: int = 0) -> int:
+    """What the seat to act plays."""
+    return int(player.act(view_of(np.array([state], STATE), np.array([word])))[0])
+
+
+def random_words(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(2**64, size=count, dtype=np.uint64)
+
+
+def plain(function: Any) -> Any:
+    """The Python that a kernel was compiled from."""
+    return getattr(function, "py_func", function)

@@ -61,9 +61,12 @@ from tests.helpers import (
     SMALL,
     auction,
     bid,
+    decide,
     new_game,
     play,
     random_game,
+    random_words,
+    view_of,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,21 +74,6 @@ MANY = 40 if COMPILED else 2
 
 # The yardstick never changes: a change here would make every stored share against it worthless.
 ANCHOR_DECISIONS = "7528113f5683cb81"
-
-
-def view_of(states: np.ndarray, words: np.ndarray) -> View:
-    """The decisions of the seats to act in `states`, as they may know them."""
-    seats = states["seat"].astype(np.int64)
-    return View(redact(states, seats), seats, words.astype(np.uint64))
-
-
-def decide(player: agents.Player, state: State, word: int = 0) -> int:
-    """What the seat to act plays."""
-    return int(player.act(view_of(np.array([state], STATE), np.array([word])))[0])
-
-
-def random_words(count: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(2**64, size=count, dtype=np.uint64)
 
 
 def highest_raise(player: agents.Player, state: State) -> int:

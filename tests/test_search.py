@@ -49,29 +49,18 @@ from tests.helpers import (
     SMALL,
     auction,
     bid,
+    decide,
     new_game,
+    plain,
     play,
     random_game,
+    random_words,
+    view_of,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
 CODES = ("mc:20", "ismcts:20") if COMPILED else ("mc:1", "ismcts:1")
 EVERY = 3  # of the positions of a game
-
-
-def view_of(states: np.ndarray, words: np.ndarray) -> View:
-    """The decisions of the seats to act in `states`, as they may know them."""
-    seats = states["seat"].astype(np.int64)
-    return View(redact(states, seats), seats, words.astype(np.uint64))
-
-
-def decide(player: agents.Player, state: State, word: int = 0) -> int:
-    """What the seat to act plays."""
-    return int(player.act(view_of(np.array([state], STATE), np.array([word])))[0])
-
-
-def random_words(count: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(2**64, size=count, dtype=np.uint64)
 
 
 def positions(*setups: Any, every: int = EVERY) -> np.ndarray:
@@ -83,11 +72,6 @@ def positions(*setups: Any, every: int = EVERY) -> np.ndarray:
 def decisions_at(*setups: Any, every: int = EVERY) -> View:
     states = positions(*setups, every=every)
     return view_of(states, random_words(len(states)))
-
-
-def plain(function: Any) -> Any:
-    """The Python that a kernel was compiled from."""
-    return getattr(function, "py_func", function)
 
 
 def last_round(state: State) -> State:

@@ -50,8 +50,10 @@ from tests.helpers import (
     bid,
     lowest_card,
     new_game,
+    plain,
     play,
     random_game,
+    random_words,
 )
 
 GAMES = 12 if COMPILED else 1  # of each setup
@@ -78,15 +80,6 @@ def _utilities_of(states, values, out):
         utilities(states[k], values)
         for seat in range(MAX_SEATS):
             out[k, seat] = values[0, seat]
-
-
-def random_words(count: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(2**64, size=count, dtype=np.uint64)
-
-
-def plain(function: Any) -> Any:
-    """The Python that a kernel was compiled from."""
-    return getattr(function, "py_func", function)
 
 
 def drawn(known: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
