@@ -11,11 +11,11 @@ from agents.simple import bluffer_action, greedy_action, miser_action, pass_acti
 from agents.tuned import tuned_action
 from felicity_env import Player, View
 from felicity_env.batch import Buffers, Settings, advance, decision_word, show
-from felicity_env.game import State, wrap
+from felicity_env.game import MAX_SEATS, State
 from felicity_env.information import redact_state
 from felicity_env.kernel import kernel, outlined_kernel
-from felicity_env.lanes import NOT_COMPILED, Compiled
 from felicity_env.random_stream import Word
+from felicity_env.tables import NOT_COMPILED, Compiled
 from felicity_env.view import random_action
 
 COMPILED = {  # a compiled player's number is its place here
@@ -78,32 +78,28 @@ def answer(
     b: Buffers,
     settings: Settings,
     rows: np.ndarray,
-    learners: np.ndarray,
-    table: np.ndarray,
     numbers: np.ndarray,
     rewards: np.ndarray,
     ended: np.ndarray,
     scratch: np.ndarray,
 ) -> None:
-    """Play on in the lanes `rows` while a compiled player is to act; see `lanes.Compiled` for the arguments."""
+    """Play on in the tables `rows` while a compiled player is to act; see `tables.Compiled` for the arguments."""
     for row in rows:
         ended[row] = moved = False
-        while not ended[row]:
-            seat: Any = b.seats[row]
-            number: Any = numbers[table[row, wrap(b.states[row], seat - learners[row])]]
-            if seat == learners[row] or number == NOT_COMPILED:
-                break
+        while not ended[row] and numbers[row, b.seats[row]] != NOT_COMPILED:
             moved = True
+            acting: Any = b.seats[row]
             scratch[0] = b.states[row]
-            redact_state(scratch[0], seat)
-            advance(b, row, compiled_action(number, scratch[0], decision_word(b, row)), settings)
-            rewards[row] += b.rewards[row, learners[row]]
+            redact_state(scratch[0], acting)
+            advance(b, row, compiled_action(numbers[row, acting], scratch[0], decision_word(b, row)), settings)
+            for seat in range(MAX_SEATS):
+                rewards[row, seat] += b.rewards[row, seat]
             ended[row] = b.terminated[row]
         if moved:
             show(b, row, settings.open_mice)
 
 
 def compiled_among(players: Sequence[Player]) -> Compiled:
-    """For `Lanes`: which of `players` are compiled, and the loop that plays them."""
+    """For `Tables`: which of `players` are compiled, and the loop that plays them."""
     numbers = [player.number if type(player) is CompiledPlayer else NOT_COMPILED for player in players]
     return Compiled(answer, np.array(numbers, np.int64))

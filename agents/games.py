@@ -32,9 +32,9 @@ from felicity_env.game import (
 )
 from felicity_env.information import EVENTS_A_ROUND, redact_rows, redact_state
 from felicity_env.kernel import kernel
-from felicity_env.lanes import NOT_COMPILED
 from felicity_env.notation import dumps
 from felicity_env.random_stream import decision_seed
+from felicity_env.tables import NOT_COMPILED
 from felicity_env.transcript import Deal, Game, legal_text
 
 MAX_ACTIONS = MAX_ROUNDS * EVENTS_A_ROUND

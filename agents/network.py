@@ -1,8 +1,8 @@
 """`net`: a trained policy, played in NumPy: no torch, no pickle.
 
 A policy is two files, `policy.safetensors` (the layers `0.weight`, `0.bias`, `1.weight`, ...: inputs [in, out]) and
-`policy.json` (what they are for). A view becomes observations, the layers with tanh between them give logits, and
-illegal actions get probability zero.
+`policy.json` (what they are for). A view becomes observations, the layers with an activation between them give logits,
+and illegal actions get probability zero.
 """
 
 import json
@@ -15,20 +15,33 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from felicity_env import NUM_ACTIONS, OBS_SIZE, RULES_VERSION, View
-from felicity_env.observation import SECTIONS
+from felicity_env.game import MAX_BID, PASS
+from felicity_env.observation import AT, MICE_SCALE, SECTIONS
 
 FORMAT = "felicity-policy-1"
 GREEDY = "@greedy"
 Layers = list[tuple[np.ndarray, np.ndarray]]
+ACTIVATIONS = ("tanh", "relu")
 
 
-def logits_of(layers: Layers, observations: np.ndarray) -> np.ndarray:
+def logits_of(layers: Layers, observations: np.ndarray, activation: str = "tanh") -> np.ndarray:
     """float32 [B, NUM_ACTIONS] from observations [B, OBS_SIZE]."""
     hidden = observations
     for weight, bias in layers[:-1]:
-        hidden = np.tanh(hidden @ weight + bias)
+        hidden = hidden @ weight
+        hidden += bias
+        if activation == "tanh":
+            np.tanh(hidden, out=hidden)
+        else:
+            np.maximum(hidden, 0.0, out=hidden)
     weight, bias = layers[-1]
-    return hidden @ weight + bias
+    outputs = hidden @ weight + bias
+    if outputs.shape[1] == NUM_ACTIONS:
+        return outputs
+    high_bid = np.rint(observations[:, AT.high_bid] * MICE_SCALE).astype(np.int64)
+    raises = np.arange(NUM_ACTIONS) - PASS - 1 - high_bid[:, None]
+    added = np.take_along_axis(outputs[:, NUM_ACTIONS:], raises.clip(0, MAX_BID - 1), axis=1)
+    return outputs[:, :NUM_ACTIONS] + np.where(raises >= 0, added, np.float32(0.0))
 
 
 def choose(logits: np.ndarray, masks: np.ndarray, uniforms: np.ndarray | None) -> np.ndarray:
@@ -52,21 +65,24 @@ class NetworkPlayer:
     def __init__(self, path: str) -> None:
         location = Path(path.removesuffix(GREEDY))
         self.layers, self.about = load_policy(location)
-        self.open_mice = bool(self.about["open_mice"])
+        self.open_mice, self.activation = bool(self.about["open_mice"]), self.about["activation"]
         self.greedy = path.endswith(GREEDY)
 
     @classmethod
-    def of(cls, layers: Layers, *, open_mice: bool = False, greedy: bool = False) -> "NetworkPlayer":
+    def of(
+        cls, layers: Layers, *, open_mice: bool = False, greedy: bool = False, activation: str = "tanh"
+    ) -> "NetworkPlayer":
         """A player of layers that are in memory."""
         player = cls.__new__(cls)
-        player.layers, player.about = layers, {"open_mice": open_mice}
-        player.open_mice, player.greedy = open_mice, greedy
+        player.layers, player.about = layers, {"open_mice": open_mice, "activation": activation}
+        player.open_mice, player.greedy, player.activation = open_mice, greedy, activation
         return player
 
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""
         uniforms = None if self.greedy else uniforms_of(view.seeds)
-        return choose(logits_of(self.layers, view.observations(self.open_mice)), view.action_masks, uniforms)
+        logits = logits_of(self.layers, view.observations(self.open_mice), self.activation)
+        return choose(logits, view.action_masks, uniforms)
 
 
 def layout() -> list[list[Any]]:
@@ -75,7 +91,10 @@ def layout() -> list[list[Any]]:
 
 
 def save_policy(folder: Path, layers: Layers, **about: Any) -> None:
-    """Write `policy.safetensors` and `policy.json` into `folder`; `about` (with `open_mice`) goes into the JSON."""
+    """Write `policy.safetensors` and `policy.json` into `folder`.
+
+    about: goes into the JSON; `open_mice` must be in it, and `activation` (of `ACTIVATIONS`) if it is not tanh.
+    """
     tensors = {}
     for k, (weight, bias) in enumerate(layers):
         tensors[f"{k}.weight"], tensors[f"{k}.bias"] = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
@@ -98,8 +117,9 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
 
 
 def _check_policy(path: Path, layers: Layers, about: dict[str, Any]) -> None:
-    expected = {"format": FORMAT, "rules_version": RULES_VERSION, "activation": "tanh", "sections": layout()}
-    if not isinstance(about, dict) or any(about.get(key) != value for key, value in expected.items()):
+    expected = {"format": FORMAT, "rules_version": RULES_VERSION, "sections": layout()}
+    fitting = isinstance(about, dict) and all(about.get(key) == value for key, value in expected.items())
+    if not fitting or about.get("activation") not in ACTIVATIONS:
         raise ValueError(
             f"the policy in {path} is not of this version ({FORMAT}, rules {RULES_VERSION}, {OBS_SIZE} places)"
         )

@@ -24,7 +24,7 @@ from experiments.results import write_result
 from felicity_env.observation import AT, STEPS
 from train.config import Config as TrainConfig
 from train.evaluation import EVALUATION_SEED, LADDER
-from train.maskable_ppo import Trainer
+from train.maskable_ppo import MaskablePPOTrainer
 from train.progress import Progress
 from train.vec_env import LanesVecEnv
 
@@ -54,7 +54,7 @@ class _BlankedEnv(LanesVecEnv):
         return _blanked(observations), rewards, ended, infos
 
 
-class _BlankedTrainer(Trainer):
+class _BlankedTrainer(MaskablePPOTrainer):
     """A learner without thermometers; its policy gives them no weight, so it plays from whole observations."""
 
     env_class = _BlankedEnv
@@ -70,10 +70,10 @@ def _blanked(observations: np.ndarray) -> np.ndarray:
     return observations
 
 
-TRAINERS = {"numbers and thermometers": Trainer, "numbers alone": _BlankedTrainer}
+TRAINERS = {"numbers and thermometers": MaskablePPOTrainer, "numbers alone": _BlankedTrainer}
 
 
-def block_shares(trainer: Trainer, code: str, config: Config) -> np.ndarray:
+def block_shares(trainer: MaskablePPOTrainer, code: str, config: Config) -> np.ndarray:
     """Win share of the trained policy against three of `code` in each block."""
     seating = [trainer.player()] + [agents.make(code) for _ in range(3)]
     return play_blocks(seating, num_blocks=config.num_blocks, seed=EVALUATION_SEED + 1).mean_of(0)

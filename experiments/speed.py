@@ -35,7 +35,7 @@ from felicity_env.kernel import kernel
 from felicity_env.random_stream import mix
 from felicity_env.view import random_action
 from train.config import Config as TrainConfig
-from train.maskable_ppo import Trainer, build_model
+from train.maskable_ppo import MaskablePPOTrainer, build_model
 from train.vec_env import LanesVecEnv
 
 
@@ -254,8 +254,8 @@ def training_speed(config: Config) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         models: dict[str, MaskablePPO] = {}
         for name, settings in (("compiled", compiled), ("snapshots", snapshots), ("default", default)):
-            trainer = Trainer(settings, Path(folder))
-            trainer.pool.update(trainer.layers())
+            trainer = MaskablePPOTrainer(settings, Path(folder))
+            trainer.pool.update(trainer.player())
             models[name], lanes = trainer.model, trainer.env.lanes
         models["empty"] = build_model(default, EmptyLanes(lanes))
         for model in models.values():

@@ -321,6 +321,24 @@ class Batch:
                 raise ValueError(f"game {games[fault]}: {error}") from None
         return checked
 
+    def clone(self) -> dict[str, np.ndarray]:
+        """The games in flight and where their seeds go on, as plain arrays: for `restore` of a batch like this one."""
+        kept = {name: getattr(self.buffers, name).copy() for name in ("game_seeds", "episodes", "decisions")}
+        return kept | {"states": _as_bytes(self.states).copy(), "seed": np.array([self._seed])}
+
+    def restore(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Go on from a `clone`. Raises `ValueError` and changes nothing if it is of another batch."""
+        expected = self.clone()
+        for name, array in expected.items():
+            if name not in saved or saved[name].shape != array.shape or saved[name].dtype != array.dtype:
+                raise ValueError(f"{name} of the saved games must be {array.dtype} {list(array.shape)}")
+        for name in ("game_seeds", "episodes", "decisions"):
+            getattr(self.buffers, name)[:] = saved[name]
+        _as_bytes(self.states)[:] = saved["states"]
+        self._seed, self.seats[:] = saved["seed"][0], self.states["seat"]
+        self.rewards[:], self.terminated[:] = 0.0, False
+        _show_rows(self.buffers, self._rows, self.open_mice)
+
     def view(self, rows: np.ndarray | None = None) -> View:
         """What the seats to act (in the games `rows`) may know: the argument of a player's `act`."""
         games = self._rows if rows is None else self._check_rows(rows)
@@ -357,6 +375,11 @@ class Batch:
         if not np.issubdtype(seats.dtype, np.integer) or (seats < 0).any() or (seats >= self.num_players).any():
             raise ValueError("seats must be integers from 0 to one less than the players of their game")
         return np.ascontiguousarray(seats, np.int64)
+
+
+def _as_bytes(states: np.ndarray) -> np.ndarray:
+    """The memory of states [B] as uint8 [B, bytes of a state]."""
+    return states.view(np.uint8).reshape(len(states), -1)
 
 
 def setup_for(num_players: int, setup: Setup | None = None) -> Setup:

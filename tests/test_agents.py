@@ -940,7 +940,7 @@ DAMAGES = {
     "tensors empty": lambda f: (f / "policy.safetensors").write_bytes(b""),
     "other format": lambda f: change_json(f, format="felicity-policy-0"),
     "other rules": lambda f: change_json(f, rules_version=999),
-    "other activation": lambda f: change_json(f, activation="relu"),
+    "other activation": lambda f: change_json(f, activation="sine"),
     "other sections": lambda f: change_json(f, sections=[["num_players", 4]]),
     "no layers": lambda f: other_layers(f),
     "too few inputs": lambda f: other_layers(f, ((OBS_SIZE - 1, NUM_ACTIONS), (NUM_ACTIONS,))),

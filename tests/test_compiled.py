@@ -30,8 +30,8 @@ class SlowAnchor:
 def lanes_of(players: list, order: list[int] | None = None, *, compiled: bool, reward: str) -> Lanes:
     """Lanes for 3, 4 and 5 players; order: who sits in each place after the learner."""
     batch = Batch(NUM_GAMES, np.resize([3, 4, 5], NUM_GAMES).tolist(), seed=5, reward=reward)
-    seating = (lambda rows: np.tile(order, (len(rows), 1))) if order else None
-    return Lanes(batch, players, seating=seating, compiled=compiled_among(players) if compiled else None)
+    places = (lambda rows: np.tile(order, (len(rows), 1))) if order else None
+    return Lanes(batch, players, places=places, compiled=compiled_among(players) if compiled else None)
 
 
 def assert_played_alike(fast: Lanes, slow: Lanes, num_steps: int) -> None:

@@ -15,6 +15,7 @@ LAYERS = (  # each module may import those in the lines above its own
     ("information", "notation"),
     ("view", "render"),
     ("batch",),
+    ("tables",),
     ("lanes",),
     ("__init__",),
     ("aec", "single"),

@@ -25,17 +25,19 @@ import agents
 import agents.arena
 from agents.arena import deal_blocks
 from agents.games import Games
-from agents.network import logits_of
+from agents.network import NetworkPlayer, logits_of
 from felicity_env import Batch, game_seed
 from felicity_env.game import MAX_SEATS
-from train import run_folder
+from felicity_env.tables import LEARNER
+from train import checkpoint, run_folder
 from train.__main__ import cli
 from train.config import Config, read_config
 from train.evaluation import EVALUATION_SEED, LADDER, evaluate
-from train.maskable_ppo import _CURVE_STREAM, _FINAL_STREAM, Trainer
+from train.maskable_ppo import MaskablePPOTrainer
 from train.opponents import OpponentPool
 from train.progress import Progress
-from train.run_folder import RunError, load_checkpoint, write_json
+from train.run import CURVE_STREAM, FINAL_STREAM, Run
+from train.run_folder import RunError, write_json
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = {
@@ -90,6 +92,10 @@ def finished(tmp_path_factory) -> tuple[Path, Outcome]:
 def copied(finished, tmp_path) -> Path:
     """A run of its own to be damaged."""
     return Path(shutil.copytree(finished[0], tmp_path / "copied"))
+
+
+def newest(run: Path) -> checkpoint.Checkpoint:
+    return checkpoint.load(run, say=print)
 
 
 def small_config(**settings: object) -> Config:
@@ -177,7 +183,7 @@ def test_help_mentions_every_option_and_what_it_is():
     assert outcome.status == 0
     for item in fields(Config):
         assert f"--{item.name.replace('_', '-')}" in outcome.output
-    for words in ("Decisions of the learner in all", "Weight of the entropy bonus", "Who sits in the other seats"):
+    for words in ("Decisions learned from in all", "Weight of the entropy bonus", "Who sits in the other seats"):
         assert words in outcome.output
 
 
@@ -243,7 +249,7 @@ def test_a_run_leaves_an_evaluation_with_intervals_and_par(finished):
 
 def test_a_run_leaves_nothing_half_written(finished):
     names = {path.name for path in finished[0].iterdir()}
-    data = {"config.json", "logs", "learning_curve.json", "learning_curve.png", "evaluation.json", "checkpoint.pt"}
+    data = {"config.json", "logs", "learning_curve.json", "learning_curve.png", "evaluation.json", "checkpoints"}
     assert names == data | {"policy.safetensors", "policy.json"}
 
 
@@ -255,16 +261,16 @@ def test_the_trained_policy_plays_through_its_code_and_gets_its_own_evaluation(f
         batch.step(player.act(batch.view()))
     if not form:
         (written,) = json.loads((finished[0] / "evaluation.json").read_text())["results"]
-        again = evaluate(player, num_players=4, num_blocks=4, stream=_FINAL_STREAM)
+        again = evaluate(player, num_players=4, num_blocks=4, stream=FINAL_STREAM)
         assert json.loads(json.dumps(again)) == written
 
 
 def test_the_written_policy_is_that_of_the_checkpoint(finished):
     player = agents.make(f"net:{finished[0]}")
-    policy = load_checkpoint(finished[0])["policy"]
+    arrays = newest(finished[0]).arrays
     first, last = player.layers[0], player.layers[-1]
-    assert (policy["mlp_extractor.policy_net.0.weight"].numpy() == first[0].T).all()
-    assert (policy["action_net.bias"].numpy() == last[1]).all()
+    assert (arrays["policy.mlp_extractor.policy_net.0.weight"] == first[0].T).all()
+    assert (arrays["policy.action_net.bias"] == last[1]).all()
 
 
 def test_the_same_seed_gives_the_same_policy_bit_for_bit(finished, tmp_path):
@@ -336,7 +342,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on_and_the_run_then_finishes(tmp_path):
     assert status == 130, output
     assert f"python -m train --resume {run}" in output
     assert "Traceback" not in output
-    stopped_at = load_checkpoint(run)["timesteps"]
+    stopped_at = newest(run).facts["timesteps"]
     assert 0 < stopped_at < 40960
     assert not (run / "evaluation.json").exists()
 
@@ -344,19 +350,19 @@ def test_ctrl_c_saves_and_says_how_to_go_on_and_the_run_then_finishes(tmp_path):
     outcome = train("--resume", run)
     assert outcome.status == 0, outcome.errors
     assert (run / "config.json").read_bytes() == settings
-    assert load_checkpoint(run)["timesteps"] >= 40960
+    assert newest(run).facts["timesteps"] >= 40960
     curve = [point["timesteps"] for point in json.loads((run / "learning_curve.json").read_text())]
     assert curve[0] == 0
     assert curve == sorted(set(curve))
-    assert {path.name for path in (run / "logs").iterdir()} == {"from-000000000", f"from-{stopped_at:09d}"}
+    assert {path.name for path in (run / "logs").iterdir()} == {"from-000000000000", f"from-{stopped_at:012d}"}
     assert agents.make(f"net:{run}").act(Batch(4).view()).shape == (4,)
 
 
 def test_ctrl_c_in_the_final_evaluation_is_no_traceback(copied, monkeypatch):
-    def interrupt(_: Trainer) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Trainer, "finish", interrupt)
+    monkeypatch.setattr(Run, "finish", interrupt)
     outcome = train("--resume", copied)
     assert outcome.status == 130
     assert "--resume" in outcome.errors
@@ -389,22 +395,21 @@ def test_a_finished_run_resumed_is_only_evaluated_again(copied):
 
 def test_a_restored_trainer_holds_what_was_saved(tmp_path):
     config = small_config(num_past=2)
-    trainer = Trainer(config, tmp_path)
+    trainer = MaskablePPOTrainer(config, tmp_path)
     for k in range(3):
-        trainer.pool.remember([(layer + k, bias + k) for layer, bias in trainer.layers()])
-    trainer.curve, trainer.updates, trainer.model.num_timesteps = [{"timesteps": 64}], 7, 2048
-    trainer.rng.random(3)
+        trainer.pool.remember(trainer.run.player([(layer + k, bias + k) for layer, bias in trainer.layers()]), k)
+    trainer.run.curve, trainer.updates, trainer.model.num_timesteps = [{"timesteps": 64}], 7, 2048
     trainer.save()
-    restored = Trainer(config, tmp_path)
+    restored = MaskablePPOTrainer(config, tmp_path)
     with torch.no_grad():
         for weight in restored.model.policy.parameters():
             weight += 1
-    restored.restore()
+    restored.restore(say=print)
     assert flat(restored.layers()) == flat(trainer.layers())
     assert [flat(layers) for layers in restored.pool.past_layers()] == [
         flat(layers) for layers in trainer.pool.past_layers()
     ]
-    assert (restored.curve, restored.updates, restored.model.num_timesteps) == ([{"timesteps": 64}], 7, 2048)
+    assert (restored.run.curve, restored.updates, restored.timesteps) == ([{"timesteps": 64}], 7, 2048)
     assert restored.env.lanes.batch.seed != trainer.env.lanes.batch.seed  # new games, not those of the start again
 
 
@@ -422,14 +427,28 @@ def edit_config(run: Path, **changes: object) -> None:
     (run / "config.json").write_text(json.dumps(written))
 
 
+def checkpoint_of(run: Path) -> Path:
+    """The only checkpoint left of `run`: the others are removed."""
+    *others, path = checkpoint.checkpoints(run)
+    for other in others:
+        other.unlink()
+    return path
+
+
+def write_other(run: Path, **facts: object) -> None:
+    """A whole checkpoint in place of the run's, of something else."""
+    checkpoint_of(run).unlink()
+    checkpoint.save(run, {"a": np.zeros(3)}, {"timesteps": 4096, **facts})
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no checkpoint": (lambda run: (run / "checkpoint.pt").unlink(), "checkpoint.pt"),
-    "checkpoint cut off": (lambda run: truncate(run / "checkpoint.pt"), "checkpoint.pt is damaged"),
-    "checkpoint empty": (lambda run: (run / "checkpoint.pt").write_bytes(b""), "checkpoint.pt is damaged"),
-    "checkpoint is text": (lambda run: (run / "checkpoint.pt").write_text("no tensors"), "checkpoint.pt is damaged"),
-    "checkpoint of another kind": (lambda run: torch.save({"a": 1}, run / "checkpoint.pt"), "does not fit"),
-    "checkpoint is a list": (lambda run: torch.save([1, 2], run / "checkpoint.pt"), "does not fit"),
+    "no checkpoint": (lambda run: checkpoint_of(run).unlink(), "no checkpoint that is whole"),
+    "checkpoint cut off": (lambda run: truncate(checkpoint_of(run)), "no checkpoint that is whole"),
+    "checkpoint empty": (lambda run: checkpoint_of(run).write_bytes(b""), "no checkpoint that is whole"),
+    "checkpoint is text": (lambda run: checkpoint_of(run).write_text("no tensors"), "no checkpoint that is whole"),
+    "checkpoint of another kind": (write_other, "does not fit"),
     "checkpoint of other layers": (lambda run: edit_config(run, hidden_sizes=[17]), "does not fit"),
+    "checkpoint of other settings": (lambda run: edit_config(run, gamma=0.5), "written with other settings"),
     "no config": (lambda run: (run / "config.json").unlink(), "config.json"),
     "config cut off": (lambda run: truncate(run / "config.json"), "config.json"),
     "config is a list": (lambda run: (run / "config.json").write_text("[]"), "config.json"),
@@ -483,30 +502,28 @@ def test_a_full_disk_leaves_the_old_file_whole(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("name", ["checkpoint.pt", "learning_curve.json", "learning_curve.png", "evaluation.json"])
+@pytest.mark.parametrize("name", ["learning_curve.json", "learning_curve.png", "evaluation.json"])
 def test_a_run_on_a_full_disk_says_so_and_keeps_what_it_had(copied, name):
     truncate(copied / "learning_curve.json")  # will be written anew
-    edit_config(copied, total_timesteps=5120)
     before = (copied / name).read_bytes()
     (copied / f"{name}.part").symlink_to("/dev/full")
+    checkpoint.checkpoints(copied)[-1].unlink()  # there is something left to learn
     outcome = train("--resume", copied)
     assert outcome.status == 2
     assert f"cannot write {copied / name}" in outcome.errors
     assert (copied / name).read_bytes() == before
     assert not (copied / f"{name}.part").is_symlink()
-    load_checkpoint(copied)
 
 
-@pytest.mark.parametrize("function", ["torch.save", "train.maskable_ppo.save_policy", "train.maskable_ppo.configure"])
-def test_an_error_while_writing_is_a_message_and_the_checkpoint_stays(copied, monkeypatch, function):
-    before = (copied / "checkpoint.pt").read_bytes()
+@pytest.mark.parametrize("function", ["train.checkpoint.write_atomically", "train.run.save_policy"])
+def test_an_error_while_writing_is_a_message_and_the_checkpoints_stay(copied, monkeypatch, function):
+    before = contents(copied / "checkpoints")
     monkeypatch.setattr(function, no_space)
     outcome = train("--resume", copied)
     assert outcome.status == 2
     assert "disk is full" in outcome.errors or "No space left on device" in outcome.errors
-    if function == "torch.save":
-        assert (copied / "checkpoint.pt").read_bytes() == before
-    load_checkpoint(copied)
+    if "checkpoint" in function:
+        assert contents(copied / "checkpoints") == before
 
 
 # --- what is learned from ---------------------------------------------------------------------------------------------
@@ -514,7 +531,7 @@ def test_an_error_while_writing_is_a_message_and_the_checkpoint_stays(copied, mo
 
 def seeds_of_training(seed: int, tmp_path: Path) -> set[int]:
     """Seeds of the games that training deals with this `--seed`."""
-    batch = Trainer(small_config(seed=seed, num_envs=64), tmp_path).env.lanes.batch
+    batch = MaskablePPOTrainer(small_config(seed=seed, num_envs=64), tmp_path).env.lanes.batch
     seeds = set(batch.game_seeds.tolist())
     for _ in range(600):
         batch.play_random(10)
@@ -537,7 +554,7 @@ def seeds_of_evaluation(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
     monkeypatch.setattr(agents.arena, "Games", WatchedGames)
     monkeypatch.setattr(agents.arena, "deal_blocks", watched_deals)
-    for stream in (_CURVE_STREAM, _FINAL_STREAM):
+    for stream in (CURVE_STREAM, FINAL_STREAM):
         evaluate(agents.make("random"), num_players=4, num_blocks=300, stream=stream)
     return seeds
 
@@ -557,7 +574,7 @@ def test_no_seed_of_training_is_that_of_evaluation():
 
 
 def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path):
-    trainer = Trainer(small_config(hidden_sizes=(16, 8)), tmp_path)
+    trainer = MaskablePPOTrainer(small_config(hidden_sizes=(16, 8)), tmp_path)
     observations = trainer.env.reset()
     policy = trainer.model.policy
     with torch.no_grad():
@@ -568,26 +585,26 @@ def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path):
 
 
 def test_opponents_are_snapshots_that_learning_does_not_change(tmp_path):
-    trainer = Trainer(small_config(), tmp_path)
-    trainer.pool.update(trainer.layers())
+    trainer = MaskablePPOTrainer(small_config(), tmp_path)
+    trainer.pool.update(trainer.player())
     before = flat(trainer.pool.newest.player.layers)
     with torch.no_grad():
         for weight in trainer.model.policy.parameters():
             weight += 1
     assert flat(trainer.pool.newest.player.layers) == before
-    trainer.pool.update(trainer.layers())
+    trainer.pool.update(trainer.player())
     assert flat(trainer.pool.newest.player.layers) != before
 
 
 def test_older_selves_are_kept_and_the_entropy_bonus_falls_in_the_course_of_training(tmp_path):
     config = small_config(remember_every=1, num_past=2, ent_coef=0.1, ent_coef_end=0.0, curve_every=10**6)
-    trainer = Trainer(config, tmp_path)
+    trainer = MaskablePPOTrainer(config, tmp_path)
     began = flat(trainer.layers())
     with Progress(Console(file=StringIO()), config.total_timesteps, 0) as progress:
         assert trainer.learn(progress)
     past = [flat(layers) for layers in trainer.pool.past_layers()]
     assert len({began, *past}) == 3
-    assert past[-1] == flat(trainer.pool.newest.player.layers)  # as it was before the last of four updates
+    assert flat(trainer.pool.newest.player.layers) in past  # as it was before the last of four updates
     assert trainer.model.ent_coef == pytest.approx(0.1 * 1 / 4)
 
 
@@ -595,11 +612,16 @@ def test_older_selves_are_kept_and_the_entropy_bonus_falls_in_the_course_of_trai
 
 
 def pool_of(mix: dict[str, float], *, num_past: int = 2) -> OpponentPool:
-    return OpponentPool(mix, num_past=num_past, open_mice=False, rng=np.random.default_rng(0))
+    return OpponentPool(mix, num_past=num_past)
 
 
-def numbered_layers(number: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    return [(np.full((2, 2), number, np.float32), np.zeros(2, np.float32))]
+def games(count: int) -> np.ndarray:
+    """Seeds of games."""
+    return np.array([game_seed(3, game, 0) for game in range(count)], np.uint64)
+
+
+def numbered(number: int) -> NetworkPlayer:
+    return NetworkPlayer.of([(np.full((2, 2), number, np.float32), np.zeros(2, np.float32))])
 
 
 def number_of(snapshot: object) -> int:
@@ -608,26 +630,44 @@ def number_of(snapshot: object) -> int:
 
 def test_opponents_are_drawn_as_often_as_the_mix_says():
     pool = pool_of({"self": 2.0, "past": 1.0, "ev": 0.5, "random": 0.5, "anchor": 0.0})
-    drawn = pool.seating(np.arange(20_000))[:, 1]
+    drawn = pool.opposite(games(20_000))[:, 1]
     shares = np.bincount(drawn, minlength=6) / 20_000
     assert shares == pytest.approx([0.5, 0.125, 0.125, 0.125, 0.125, 0.0], abs=0.012)
     assert shares[5] == 0
 
 
-def test_one_opponent_sits_in_all_seats_of_a_game():
-    seating = pool_of({"self": 1.0, "ev": 1.0}, num_past=0).seating(np.arange(500))
-    assert seating.shape == (500, MAX_SEATS)
-    assert (seating == seating[:, :1]).all()
-    assert set(seating[:, 0]) == {0, 1}
+def test_one_opponent_sits_in_all_other_seats_of_a_game_of_one_learner():
+    opposite = pool_of({"self": 1.0, "ev": 1.0}, num_past=0).opposite(games(500))
+    assert opposite.shape == (500, MAX_SEATS)
+    assert (opposite == opposite[:, :1]).all()
+    assert set(opposite[:, 0]) == {0, 1}
+
+
+def test_where_all_may_learn_an_opponent_has_one_to_all_but_one_of_the_seats():
+    around = pool_of({"self": 1.0, "ev": 1.0}, num_past=0).around(games(4000), np.full(4000, 4))[:, :4]
+    others = (around != LEARNER).sum(axis=1)
+    assert np.bincount(others, minlength=4) / 4000 == pytest.approx([0.5, 1 / 6, 1 / 6, 1 / 6], abs=0.03)
+    seats = (around[others > 0] != LEARNER).mean(axis=0)
+    assert seats == pytest.approx([0.5] * 4, abs=0.04)  # no seat is preferred
+    assert set(around[around != LEARNER]) == {1}
+
+
+def test_who_sits_down_depends_on_the_game_alone():
+    pool = pool_of({"self": 1.0, "ev": 1.0, "anchor": 1.0}, num_past=0)
+    together = pool.around(games(50), np.full(50, 5))
+    one_by_one = [pool.around(games(50)[k : k + 1], np.array([5]))[0] for k in range(50)]
+    assert (together == one_by_one).all()
 
 
 def test_the_newest_self_follows_and_older_ones_are_replaced_in_turn():
     pool = pool_of({"self": 1.0, "past": 1.0}, num_past=2)
-    pool.update(numbered_layers(0))
+    pool.update(numbered(0))
     assert [number_of(player) for player in pool.past] == [0, 0]  # stand-ins
-    pool.update(numbered_layers(1))
+    pool.update(numbered(1))
     assert number_of(pool.newest) == 1
-    for number in (2, 3, 4):
-        pool.remember(numbered_layers(number))
-    assert sorted(number_of(player) for player in pool.players) == [1, 3, 4]
-    assert [int(layers[0][0][0, 0]) for layers in pool.past_layers()] == [3, 4]
+    for turn, number in enumerate((2, 3, 4)):
+        pool.remember(numbered(number), turn)
+    assert [number_of(player) for player in pool.players] == [1, 4, 3]
+    again = pool_of({"self": 1.0, "past": 1.0}, num_past=2)
+    again.restore_past([NetworkPlayer.of(layers) for layers in pool.past_layers()])
+    assert [number_of(player) for player in again.past] == [4, 3]

@@ -10,8 +10,9 @@ from agents.compiled import CompiledPlayer, compiled_among
 from felicity_env import NUM_ACTIONS, Batch, View, felicity_v0, game_seed
 from felicity_env.game import PASS, STATE
 from felicity_env.information import redact
-from felicity_env.lanes import NOT_COMPILED, Lanes
+from felicity_env.lanes import Lanes
 from felicity_env.observation import AT
+from felicity_env.tables import NOT_COMPILED
 from train.vec_env import LanesVecEnv
 
 LANES = 9
@@ -114,7 +115,7 @@ def mixed_lanes(reward: str, *, by_kernel: bool) -> Lanes:
     batch = Batch(24, [3, 4, 5] * 8, seed=SEED, reward=reward)
     batch.play_random(50)
     compiled = compiled_among(players) if by_kernel else None
-    return Lanes(batch, players, seating=lambda rows: (rows[:, None] + np.arange(5)) % 4, compiled=compiled)
+    return Lanes(batch, players, places=lambda rows: (rows[:, None] + np.arange(5)) % 4, compiled=compiled)
 
 
 @pytest.mark.parametrize("reward", ["win", "round"])

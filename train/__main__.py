@@ -1,50 +1,72 @@
 """`python -m train`: train a player, evaluate it, and leave everything in a run folder."""
 
+import argparse
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import matplotlib
 import tyro
 from rich.console import Console
 
 from train import run_folder
-from train.config import Config, read_config
+from train.config import DEFAULTS, Config, SelfplayConfig, read_config
 from train.evaluation import as_table
-from train.maskable_ppo import Trainer
 from train.progress import Progress
+from train.run import Trainer
 from train.run_folder import RunError
 
 
 def main(config: Config, console: Console) -> int:
     """Train or resume; the exit status."""
-    trainer = _resumed(config) if config.resume else _begun(config)
-    folder = trainer.folder
+    trainer = _resumed(config, console) if config.resume else _begun(config)
+    run, folder = trainer.run, trainer.run.folder
     console.print(f"run folder {folder}   (Ctrl-C saves and stops)", highlight=False, soft_wrap=True)
-    with Progress(console, trainer.config.total_timesteps, trainer.model.num_timesteps) as progress:
+    with Progress(console, run.config.total_timesteps, trainer.timesteps) as progress:
         finished = trainer.learn(progress)
     if not finished:
         how = f"stopped and saved; go on with:  python -m train --resume {folder}"
         console.print(how, highlight=False, soft_wrap=True)
         return 130
     console.print("evaluating ...", highlight=False)
-    console.print(as_table(trainer.finish()))
+    console.print(as_table(run.finish(trainer.layers(), trainer.timesteps)))
     console.print(f"the policy plays as  net:{folder}", highlight=False, soft_wrap=True)
     return 0
 
 
+def _trainer(config: Config, folder: Path) -> Trainer:
+    if isinstance(config, SelfplayConfig):
+        from train.selfplay import SelfplayTrainer
+
+        return SelfplayTrainer(config, folder)
+    from train.maskable_ppo import MaskablePPOTrainer  # its library takes seconds to import
+
+    return MaskablePPOTrainer(config, folder)
+
+
 def _begun(config: Config) -> Trainer:
-    return Trainer(config, run_folder.create(config))
+    return _trainer(config, run_folder.create(config))
 
 
-def _resumed(config: Config) -> Trainer:
+def _resumed(config: Config, console: Console) -> Trainer:
     assert config.resume is not None
     if config.changed_options():
         options = " ".join(config.changed_options())
         raise RunError(f"--resume goes on with the settings of the run; leave out {options}")
     if not config.resume.is_dir():
         raise RunError(f"there is no run folder {config.resume}")
-    trainer = Trainer(read_config(config.resume / run_folder.CONFIG), config.resume)
-    trainer.restore()
+    trainer = _trainer(read_config(config.resume / run_folder.CONFIG), config.resume)
+    trainer.restore(lambda text: console.print(text, highlight=False, soft_wrap=True))
     return trainer
+
+
+def _read_arguments(arguments: Sequence[str]) -> Config:
+    """The settings on the command line, with the defaults of the algorithm named there."""
+    names = argparse.ArgumentParser(add_help=False)
+    names.add_argument("--algorithm", default="maskable-ppo")
+    named = names.parse_known_args([word for word in arguments if word not in ("-h", "--help")])[0].algorithm
+    default = DEFAULTS.get(named, DEFAULTS["maskable-ppo"])  # a wrong name is refused below
+    return tyro.cli(type(default), default=default, prog="python -m train", args=list(arguments))
 
 
 def cli(arguments: list[str] | None = None) -> int:
@@ -52,8 +74,7 @@ def cli(arguments: list[str] | None = None) -> int:
     matplotlib.use("agg")
     console = Console()
     try:
-        config = tyro.cli(Config, prog="python -m train", args=arguments)
-        return main(config, console)
+        return main(_read_arguments(sys.argv[1:] if arguments is None else arguments), console)
     except (RunError, ValueError, OSError) as error:
         Console(stderr=True).print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)
         return 2

@@ -1,4 +1,4 @@
-"""The settings of a training run: one frozen dataclass; its docstrings are the `--help`."""
+"""The settings of a training run: a frozen dataclass for each algorithm; its docstrings are the `--help`."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import agents
 from felicity_env import SETUPS
@@ -20,14 +20,24 @@ _POSITIVE = (
 MAX_SEED = 2**32 - 1  # evaluation uses seeds from 2**62, so the two never meet
 
 
+Algorithm = Literal["selfplay", "maskable-ppo"]
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+
+
 @dataclass(frozen=True)
 class Config:
-    """Train a player of Felicity: MaskablePPO against its own selves and players of the ladder."""
+    """Train a player of Felicity.
 
+    `selfplay`: PPO in which all seats learn, as fast as the machine can. `maskable-ppo`: Stable-Baselines3's, one seat
+    a table. `--help` after `--algorithm NAME` tells that one's settings and defaults.
+    """
+
+    algorithm: Algorithm = "maskable-ppo"
+    """How to learn; it decides which other settings there are, and their defaults."""
     num_players: tuple[int, ...] = (4,)
     """Seats at the tables: 3, 4 or 5, or several for mixed tables (`--num-players 3 4 5`)."""
     total_timesteps: int = 6_000_000
-    """Decisions of the learner in all."""
+    """Decisions learned from in all."""
     seed: int = 0
     """Of weights, games and opponents; 0 to 2**32 - 1."""
     run: Path | None = None
@@ -49,9 +59,9 @@ class Config:
     """Updates between two older selves."""
 
     num_envs: int = 512
-    """Games side by side, each with one learner's seat."""
+    """Games side by side."""
     num_steps: int = 64
-    """Decisions of the learner in each game between two updates."""
+    """Decisions of learners in each game between two updates."""
     batch_size: int = 4096
     """Decisions in a minibatch."""
     update_epochs: int = 4
@@ -69,7 +79,7 @@ class Config:
     clip_coef: float = 0.2
     """PPO's bound on the change of a probability ratio."""
     hidden_sizes: tuple[int, ...] = (128, 128)
-    """Layers of the policy and, apart from it, of the value function; tanh."""
+    """Layers of the policy and, apart from it, of the value function."""
     threads: int = 2
     """Cores for torch."""
 
@@ -129,13 +139,47 @@ class Config:
         """The inverse of `to_json`; raises `ValueError` or `TypeError` on other keys."""
         tuples = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         merged: dict[str, Any] = values | tuples
-        return cls(**merged)
+        return type(DEFAULTS[merged.get("algorithm", "maskable-ppo")])(**merged)
 
     def changed_options(self) -> list[str]:
         """The options that differ from their defaults, `resume` apart."""
-        default = Config()
+        default = DEFAULTS[self.algorithm]
         names = (item.name for item in fields(self) if item.name != "resume")
         return [_option(name) for name in names if getattr(self, name) != getattr(default, name)]
+
+
+@dataclass(frozen=True)
+class SelfplayConfig(Config):
+    """PPO in which all seats learn."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the networks are; auto: on a GPU if there is one."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of the networks' products; auto: 16 bits where the machine is faster with them."""
+    privileged_critic: bool = True
+    """Let the critic see all hidden cards; the policy never does."""
+    raises: bool = False
+    """Give every raise a logit of its own beside that of the bid."""
+    margin_coef: float = 0.0
+    """What a point of score margin counts at the end, beside `reward`."""
+    kl_coef: float = 0.0
+    """Weight of the divergence from a slow average of the policy."""
+    average_decay: float = 0.99
+    """Of the slow average, from one update to the next."""
+    max_grad_norm: float = 0.5
+    """Longer gradients are cut to this length."""
+    vf_coef: float = 1.0
+    """Weight of the critic's error."""
+    save_every: int = 20
+    """Updates between two checkpoints."""
+
+    def _faults(self) -> Iterator[tuple[bool, str]]:
+        yield from super()._faults()
+        for name in ("max_grad_norm", "save_every"):
+            yield not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive"
+        for name in ("kl_coef", "vf_coef", "margin_coef"):
+            yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
+        yield not 0 <= self.average_decay <= 1, "--average-decay must be 0 to 1"
 
 
 def _option(name: str) -> str:
@@ -150,6 +194,26 @@ def _is_opponent(code: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+DEFAULTS: dict[str, Config] = {
+    "maskable-ppo": Config(),
+    "selfplay": SelfplayConfig(
+        algorithm="selfplay",
+        total_timesteps=50_000_000,
+        open_mice=True,
+        reward="win",
+        reward_scale=1.0,
+        mix=("self=0.6", "tuned=0.15", "ev=0.15", "anchor=0.1"),
+        num_past=0,
+        num_envs=1024,
+        num_steps=64,
+        batch_size=8192,
+        update_epochs=3,
+        learning_rate=1e-3,
+        curve_every=5_000_000,
+    ),
+}
 
 
 def read_config(path: Path) -> Config:

@@ -2,7 +2,8 @@
 
 Each game that begins draws one of the sources for all other seats together, by `mix`: tables of equals teach more about
 an opponent than tables of strangers, and cost fewer calls. The newest self learns along after every update; older
-selves are kept at even intervals, so the learner cannot forget what it once knew.
+selves are kept at even intervals, so the learner cannot forget what it once knew. The draw depends on the seed of the
+game alone: there is no generator whose state would have to be saved.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +11,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 import agents
-from agents.network import Layers, NetworkPlayer
+from agents.network import Layers, NetworkPlayer, uniforms_of
 from felicity_env import Player, View
 from felicity_env.game import MAX_SEATS
+from felicity_env.kernel import kernel
+from felicity_env.random_stream import split
+from felicity_env.tables import LEARNER
 
 SELF, PAST = "self", "past"
+_SOURCE, _SEAT, _NUMBER = 1, 2, 3  # what is drawn from the seed of a game
 
 
 class _Snapshot:
@@ -28,14 +33,26 @@ class _Snapshot:
         return self.player.act(view)
 
 
+@kernel
+def _split_words(words, part, out):
+    for k in range(len(words)):
+        out[k] = split(words[k], part)
+
+
+def _drawn(words: np.ndarray, part: int) -> np.ndarray:
+    """Numbers in [0, 1), float64 [K], another one for each `part` drawn from the words uint64 [K]."""
+    out = np.empty(len(words), np.uint64)
+    _split_words(words, part, out)
+    return uniforms_of(out)
+
+
 class OpponentPool:
-    """The players and the seating of `Lanes`.
+    """The players of `Lanes` or `Tables`, and where they sit.
 
     mix: weight of each source: "self", "past", or a code of `agents.make`. num_past: how many older selves are kept.
     """
 
-    def __init__(self, mix: Mapping[str, float], *, num_past: int, open_mice: bool, rng: np.random.Generator) -> None:
-        self.open_mice, self.rng = open_mice, rng
+    def __init__(self, mix: Mapping[str, float], *, num_past: int) -> None:
         self.newest = _Snapshot()
         self.past = [_Snapshot() for _ in range(num_past)]
         ladder = [code for code in mix if code not in (SELF, PAST)]
@@ -43,22 +60,41 @@ class OpponentPool:
         shares = [mix.get(SELF, 0.0), *([mix.get(PAST, 0.0) / max(num_past, 1)] * num_past), *(mix[c] for c in ladder)]
         self._thresholds = np.cumsum(shares) / np.cumsum(shares)[-1]
 
-    def seating(self, rows: np.ndarray) -> np.ndarray:
-        """For games about to begin in the lanes `rows`: which player sits in each place."""
-        drawn = self._thresholds.searchsorted(self.rng.random(len(rows)), side="right")
-        return np.repeat(drawn[:, None], MAX_SEATS, axis=1)
+    def _sources(self, games: np.ndarray) -> np.ndarray:
+        return self._thresholds.searchsorted(_drawn(games, _SOURCE), side="right")
 
-    def update(self, layers: Layers) -> None:
+    def opposite(self, games: np.ndarray) -> np.ndarray:
+        """For games with these seeds uint64 [K]: the player in each place after the only learner's, [K, MAX_SEATS]."""
+        return np.repeat(self._sources(games)[:, None], MAX_SEATS, axis=1)
+
+    def around(self, games: np.ndarray, num_players: np.ndarray) -> np.ndarray:
+        """For games with these seeds uint64 [K]: who sits in each seat, [K, MAX_SEATS].
+
+        With a drawn "self" all seats learn; else 1 to n-1 seats in a row do, and the source has the others.
+        """
+        sources = self._sources(games)
+        first = (_drawn(games, _SEAT) * num_players).astype(np.int64)
+        others = 1 + (_drawn(games, _NUMBER) * (num_players - 1)).astype(np.int64)
+        places = (np.arange(MAX_SEATS) - first[:, None]) % num_players[:, None]
+        learns = (sources[:, None] == 0) | (places >= others[:, None])
+        return np.where(learns, LEARNER, sources[:, None])
+
+    def update(self, self_now: NetworkPlayer) -> None:
         """The newest self is now this; where there is no older one yet it stands in."""
-        self.newest.player = NetworkPlayer.of(layers, open_mice=self.open_mice)
+        self.newest.player = self_now
         for snapshot in self.past:
-            snapshot.player = snapshot.player or self.newest.player
+            snapshot.player = snapshot.player or self_now
 
-    def remember(self, layers: Layers) -> None:
-        """The oldest self gives way to this one."""
-        self.past.append(self.past.pop(0))
-        self.past[-1].player = NetworkPlayer.of(layers, open_mice=self.open_mice)
+    def remember(self, self_now: NetworkPlayer, turn: int) -> None:
+        """The `turn`-th self to be kept: older ones give way in turn."""
+        if self.past:
+            self.past[turn % len(self.past)].player = self_now
 
     def past_layers(self) -> Sequence[Layers]:
-        """For checkpoints: the older selves, oldest first."""
+        """For checkpoints: the older selves, in the order of their seats."""
         return [snapshot.player.layers for snapshot in self.past if snapshot.player]
+
+    def restore_past(self, players: Sequence[NetworkPlayer]) -> None:
+        """The inverse of `past_layers`."""
+        for snapshot, player in zip(self.past, players, strict=True):
+            snapshot.player = player

@@ -1,7 +1,6 @@
 """The folder of a run: what is in it, and writes that leave the old file whole when they fail."""
 
 import errno
-import io
 import json
 import os
 import platform
@@ -12,12 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from train.config import Config
 
 PACKAGES = ("felicity-env", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib")
-CONFIG, CHECKPOINT, CURVE, EVALUATION = "config.json", "checkpoint.pt", "learning_curve.json", "evaluation.json"
+CONFIG, CURVE, EVALUATION = "config.json", "learning_curve.json", "evaluation.json"
 
 
 class RunError(Exception):
@@ -88,9 +85,19 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
+        _sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise RunError(f"cannot write {path}: {_reason(error)}; the file there before is whole") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """See to it that a new name in `folder` outlives a loss of power."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _reason(error: Exception) -> str:
@@ -102,25 +109,3 @@ def _reason(error: Exception) -> str:
 def write_json(path: Path, values: Any) -> None:
     """`values` as indented JSON, atomically."""
     write_atomically(path, lambda part: part.write_text(json.dumps(values, indent=1) + "\n"))
-
-
-def save_checkpoint(folder: Path, content: dict[str, Any]) -> None:
-    """Tensors, numbers and text, atomically; read again without running any pickled code."""
-    buffer = io.BytesIO()
-    torch.save(content, buffer)  # straight to a full disk it fails without saying so
-    write_atomically(folder / CHECKPOINT, lambda part: part.write_bytes(buffer.getbuffer()))
-
-
-def load_checkpoint(folder: Path) -> dict[str, Any]:
-    """The content of the checkpoint; raises `RunError` if there is none or it is damaged."""
-    path = folder / CHECKPOINT
-    if not path.exists():
-        raise RunError(f"{folder} has no {CHECKPOINT}: the run ended before its first one, begin it anew")
-    try:
-        return torch.load(path, weights_only=True)
-    except Exception as error:  # torch raises whatever its readers stumble over
-        raise RunError(f"{path} is damaged and cannot be read: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,0 +1,336 @@
+"""The self-play trainer: what it learns from, what it draws, and that a resumed run is the same run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+import agents
+from agents.network import logits_of
+from felicity_env import Batch
+from train import checkpoint
+from train.__main__ import cli
+from train.config import DEFAULTS, SelfplayConfig, read_config
+from train.policy import ILLEGAL, ActorCritic, masked_log_softmax
+from train.progress import Progress
+from train.sampling import sample
+from train.selfplay import SelfplayTrainer, margins
+
+ROOT = Path(__file__).resolve().parents[1]
+SMALL = {
+    "num_envs": 16,
+    "num_steps": 32,
+    "batch_size": 128,
+    "hidden_sizes": (16,),
+    "threads": 1,
+    "curve_blocks": 2,
+    "evaluation_blocks": 2,
+    "total_timesteps": 2000,
+    "curve_every": 700,
+    "save_every": 2,
+}
+
+
+def config_of(**settings: object) -> SelfplayConfig:
+    return replace(DEFAULTS["selfplay"], **(SMALL | settings))
+
+
+def trainer_of(folder: Path, **settings: object) -> SelfplayTrainer:
+    folder.mkdir(exist_ok=True)
+    return SelfplayTrainer(config_of(**settings), folder)
+
+
+def options() -> list[str]:
+    words = ["--algorithm", "selfplay"]
+    for name, value in SMALL.items():
+        values = value if isinstance(value, tuple) else (value,)
+        words += ["--" + name.replace("_", "-"), *map(str, values)]
+    return words
+
+
+def quiet() -> Progress:
+    return Progress(Console(file=StringIO()), 1, 0)
+
+
+def weights(trainer: SelfplayTrainer) -> bytes:
+    return b"".join(tensor.numpy().tobytes() for tensor in trainer.policy.state_dict().values())
+
+
+# --- what is learned from ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mix", [("self=1",), ("self=1", "ev=1", "past=1")])
+def test_what_is_learned_from_are_complete_choices_of_learners(tmp_path, mix):
+    trainer = trainer_of(tmp_path, mix=mix, num_past=1, num_players=(3, 4, 5))
+    trainer.collect()
+    data, rollout = trainer.estimate(), trainer.rollout
+    rows = data["rows"].numpy()
+    masks = rollout.masks.reshape(-1, rollout.masks.shape[-1])
+    assert (masks[rows].sum(axis=1) > 1).all()
+    assert masks[rows, data["actions"].numpy()[rows]].all()
+    last = masks.shape[0] - 16  # whoever decided last has an open end, unless the game ended with it
+    assert (rows >= last).sum() == (rollout.ends[-1] & (rollout.masks[-1].sum(axis=1) > 1)).sum()
+    assert len(rows) > 0.4 * masks.shape[0]
+
+
+def test_rewards_reach_the_seats_that_earned_them(tmp_path):
+    trainer = trainer_of(tmp_path, mix=("self=1",), reward="win", reward_scale=1.0, num_steps=200)
+    trainer.collect()
+    rollout = trainer.rollout
+    assert rollout.ends.any()
+    assert rollout.rewards[rollout.ends].sum(axis=1) == pytest.approx(1.0)
+    assert not rollout.rewards[~rollout.ends].any()
+
+
+def test_the_margin_is_paid_beside_the_reward(tmp_path):
+    trainer = trainer_of(tmp_path, mix=("self=1",), reward="win", margin_coef=0.5, num_steps=200)
+    trainer.collect()
+    paid = trainer.rollout.rewards[trainer.rollout.ends]
+    assert paid[:, :4].sum(axis=1) == pytest.approx(1.0, abs=1e-4)  # margins add up to nothing
+    assert (np.abs(paid[:, :4]).max(axis=1) > 1).any()
+
+
+def test_margins_are_taken_over_the_seats_that_are_there():
+    scores = np.array([[40, 50, 60, 0, 0], [10, 20, 30, 40, 50]])
+    assert margins(scores, np.array([3, 5])).tolist() == [[-15, 0, 15, 0, 0], [-25, -12.5, 0, 12.5, 25]]
+
+
+def test_the_critic_may_see_all_and_the_policy_never_does(tmp_path):
+    trainer = trainer_of(tmp_path, mix=("self=1",), open_mice=False)
+    trainer.collect()
+    batch = trainer.batch
+    trainer.rollout.observations[0].copy_(torch.from_numpy(batch.observations))
+    assert trainer.rollout.critic_inputs.shape[-1] > trainer.rollout.observations.shape[-1]
+    assert trainer.policy.actor[0].in_features == batch.observations.shape[1]
+
+
+def test_sixteen_bits_hold_every_observation_exactly():
+    batch = Batch(500, [3, 4, 5, 5, 4] * 100, open_mice=True)
+    for _ in range(60):
+        batch.play_random(7)
+        for array in (batch.observations, batch.privileged()):
+            assert (torch.from_numpy(array).bfloat16().float().numpy() == array).all()
+
+
+def test_minibatches_hold_every_row_once_an_epoch_in_a_new_order(tmp_path):
+    trainer = trainer_of(tmp_path, update_epochs=2, batch_size=64)
+    rows = torch.arange(5, 700, 3)
+    parts = list(trainer._minibatches(rows))
+    half = len(parts) // 2
+    first, second = torch.cat(parts[:half]), torch.cat(parts[half:])
+    assert sorted(first.tolist()) == sorted(second.tolist()) == rows.tolist()
+    assert first.tolist() != second.tolist()
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    trainer.updates += 1
+    assert torch.cat(list(trainer._minibatches(rows))[:half]).tolist() != first.tolist()
+
+
+def test_learning_rate_and_entropy_bonus_fall_in_a_line(tmp_path):
+    trainer = trainer_of(tmp_path, learning_rate=0.01, total_timesteps=10_000)
+    trainer.timesteps = 2500
+    trainer.update()
+    assert trainer.optimizer.param_groups[0]["lr"] == pytest.approx(0.0075)
+
+
+# --- the networks -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path, raises):
+    trainer = trainer_of(tmp_path, raises=raises, precision="float32", hidden_sizes=(16, 8))
+    trainer.batch.play_random(40)
+    observations = trainer.batch.observations
+    with torch.inference_mode():
+        expected = trainer.policy.logits(torch.from_numpy(observations)).numpy()
+    assert logits_of(trainer.layers(), observations, "relu") == pytest.approx(expected, abs=1e-5)
+
+
+def test_probabilities_of_illegal_actions_are_next_to_nothing_and_legal_ones_add_up_to_one():
+    rng = np.random.default_rng(0)
+    masks = torch.from_numpy(rng.random((50, 74)) < 0.2)
+    masks[:, 10] = True
+    logs = masked_log_softmax(torch.from_numpy(rng.normal(0, 60, (50, 74)).astype(np.float32)), masks)
+    assert (logs[~masks] == ILLEGAL).all()
+    assert (logs.exp() * masks).sum(dim=1).numpy() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_same_seed_makes_the_same_networks_and_no_global_generator_is_touched():
+    before = torch.get_rng_state()
+    first, second, other = (ActorCritic(300, (16,), raises=False, seed=seed) for seed in (1, 1, 2))
+    assert (torch.get_rng_state() == before).all()
+    assert (first.actor[0].weight == second.actor[0].weight).all()
+    assert (first.actor[0].weight != other.actor[0].weight).any()
+
+
+def test_actions_are_drawn_as_the_softmax_of_the_legal_logits_has_it():
+    rng = np.random.default_rng(1)
+    logits, mask = rng.normal(0, 2, 74).astype(np.float32), np.zeros(74, np.int8)
+    mask[[3, 10, 11, 40, 73]] = 1
+    count = 200_000
+    words = rng.integers(0, 2**64, count, dtype=np.uint64)
+    rows = np.tile(logits, (count, 1)), np.tile(mask, (count, 1))
+    actions, logs = sample(*rows, words, threads=1)
+    expected = masked_log_softmax(torch.from_numpy(logits), torch.from_numpy(mask == 1)).numpy()
+    assert logs == pytest.approx(expected[actions], abs=1e-5)
+    shares = np.bincount(actions, minlength=74) / count
+    assert shares == pytest.approx(np.exp(expected) * mask, abs=0.005)
+
+
+def test_draws_are_legal_at_the_ends_of_the_unit_interval_and_the_same_in_two_threads():
+    rng = np.random.default_rng(2)
+    batch = Batch(64, 4)
+    batch.play_random(50)
+    logits = rng.normal(0, 20, (64, 74)).astype(np.float32)
+    for words in (np.zeros(64, np.uint64), np.full(64, 2**64 - 1, np.uint64)):
+        actions, _ = sample(logits, batch.action_masks, words, threads=1)
+        assert batch.action_masks[np.arange(64), actions].all()
+    words = rng.integers(0, 2**64, 64, dtype=np.uint64)
+    one, two = (sample(logits, batch.action_masks, words, threads=threads) for threads in (1, 2))
+    assert (one[0] == two[0]).all()
+    assert (one[1] == two[1]).all()
+
+
+# --- the same run, however often it is stopped ------------------------------------------------------------------------
+
+MIXED = {"mix": ("self=2", "past=1", "ev=1"), "num_past": 2, "remember_every": 1, "num_players": (3, 4, 5)}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("settings", [{}, MIXED, {"kl_coef": 0.1}, {"privileged_critic": False}])
+def test_a_resumed_run_has_the_weights_of_one_that_was_never_stopped(tmp_path, settings, precision):
+    whole = trainer_of(tmp_path / "whole", precision=precision, **settings)
+    stopped = trainer_of(tmp_path / "stopped", precision=precision, **settings)
+    for _ in range(5):
+        whole.update()
+    for _ in range(3):
+        stopped.update()
+    stopped.save()
+    resumed = trainer_of(tmp_path / "stopped", precision=precision, **settings)
+    resumed.restore(say=print)
+    assert weights(resumed) == weights(stopped)
+    for _ in range(2):
+        resumed.update()
+    assert weights(resumed) == weights(whole)
+    assert (resumed.timesteps, resumed.updates) == (whole.timesteps, whole.updates)
+
+
+def results_of(run: Path) -> list[tuple[int, object]]:
+    curve = json.loads((run / "learning_curve.json").read_text())
+    return [(point["timesteps"], point["results"]) for point in curve]
+
+
+def test_a_run_killed_at_any_moment_ends_with_the_weights_and_curve_of_one_that_was_not(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert cli([*options(), "--run", str(whole)]) == 0
+    rng = np.random.default_rng(0)
+    kills = 0
+    while not (killed / "evaluation.json").exists():
+        begin = ["--resume", str(killed)] if checkpoint.checkpoints(killed) else [*options(), "--run", str(killed)]
+        if killed.exists() and begin[0] != "--resume":
+            (killed / "config.json").unlink()
+            killed.rename(tmp_path / f"before-the-first-checkpoint-{kills}")
+        command = [sys.executable, "-m", "train", *begin]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout
+            process.stdout.readline()  # the run folder: from here on there is something to kill
+            if kills < 3:
+                time.sleep(rng.random() * 0.6)
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            process.stdout.read()
+    assert (killed / "policy.safetensors").read_bytes() == (whole / "policy.safetensors").read_bytes()
+    assert results_of(killed) == results_of(whole)
+    assert kills == 3
+
+
+def test_older_selves_sit_at_the_tables_and_are_in_the_checkpoint(tmp_path):
+    trainer = trainer_of(tmp_path, mix=("self=1", "past=1"), num_past=2, remember_every=1)
+    for _ in range(3):
+        trainer.update()
+    trainer.save()
+    names = set(checkpoint.load(tmp_path, say=print).arrays)
+    assert {"past.0.0.weight", "past.1.1.bias"} <= names
+    first, second = (layers[0][0] for layers in trainer.pool.past_layers())
+    assert (first != second).any()
+
+
+# --- from the command line --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    run = tmp_path_factory.mktemp("selfplay") / "run"
+    assert cli([*options(), "--run", str(run)]) == 0
+    return run
+
+
+def test_a_run_leaves_what_any_other_trainer_leaves(finished):
+    names = {path.name for path in finished.iterdir()}
+    data = {"config.json", "logs", "learning_curve.json", "learning_curve.png", "evaluation.json", "checkpoints"}
+    assert names == data | {"policy.safetensors", "policy.json"}
+    config = read_config(finished / "config.json")
+    assert isinstance(config, SelfplayConfig)
+    assert config.algorithm == "selfplay"
+    assert json.loads((finished / "policy.json").read_text())["activation"] == "relu"
+    (logs,) = (finished / "logs").iterdir()
+    assert {"policy", "value", "entropy"} <= set((logs / "progress.csv").read_text().splitlines()[0].split(","))
+
+
+def test_its_policy_plays_by_its_code(finished):
+    player = agents.make(f"net:{finished}")
+    batch = Batch(30, [3, 4, 5] * 10)
+    for _ in range(40):
+        batch.step(player.act(batch.view()))
+
+
+def test_help_shows_the_settings_and_defaults_of_the_algorithm_named(capsys):
+    shown = {}
+    for algorithm in DEFAULTS:
+        with pytest.raises(SystemExit) as end:
+            cli(["--algorithm", algorithm, "--help"])
+        assert end.value.code == 0
+        shown[algorithm] = capsys.readouterr().out
+    assert "--privileged-critic" in shown["selfplay"]
+    assert "--privileged-critic" not in shown["maskable-ppo"]
+    assert str(DEFAULTS["selfplay"].total_timesteps) in shown["selfplay"]
+    assert str(DEFAULTS["maskable-ppo"].total_timesteps) in shown["maskable-ppo"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--algorithm", "dqn"], ["selfplay", "maskable-ppo"]),
+        (["--algorithm", "maskable-ppo", "--kl-coef", "0.1"], ["--kl-coef"]),
+        (["--algorithm", "selfplay", "--max-grad-norm", "0"], ["--max-grad-norm must be positive"]),
+        (["--algorithm", "selfplay", "--kl-coef", "-1"], ["--kl-coef must not be negative"]),
+        (["--algorithm", "selfplay", "--average-decay", "1.5"], ["--average-decay must be 0 to 1"]),
+        (["--algorithm", "selfplay", "--mix", "past=1"], ["--mix"]),
+    ],
+)
+def test_nonsense_is_named_and_nothing_is_begun(tmp_path, capsys, arguments, words):
+    try:
+        status = cli([*options(), *arguments, "--run", str(tmp_path / "run")])
+    except SystemExit as end:
+        status = int(end.code or 0)
+    said = capsys.readouterr()
+    assert status == 2
+    for word in words:
+        assert word in " ".join((said.out + said.err).replace("│", " ").split())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ValueError, match="--device cuda: torch finds no CUDA device"):
+        trainer_of(tmp_path, device="cuda")

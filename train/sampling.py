@@ -1,0 +1,44 @@
+"""Actions drawn from logits: on the CPU by a kernel that looks at legal actions alone, on a GPU by torch."""
+
+import numba
+import numpy as np
+
+from felicity_env.game import NUM_ACTIONS
+from felicity_env.kernel import kernel, parallel_kernel
+
+
+@kernel
+def _sample(logits, mask, uniform):
+    """An action drawn from the softmax of the legal logits, and its log probability."""
+    highest = np.float32(-np.inf)
+    for action in range(NUM_ACTIONS):
+        if mask[action] and logits[action] > highest:
+            highest = logits[action]
+    total = np.float32(0.0)
+    for action in range(NUM_ACTIONS):
+        if mask[action]:
+            total += np.exp(logits[action] - highest)
+    left, chosen = np.float32(uniform) * total, -1
+    for action in range(NUM_ACTIONS):
+        if mask[action] and left >= 0.0:
+            chosen = action
+            left -= np.exp(logits[action] - highest)
+    return chosen, logits[chosen] - highest - np.log(total)
+
+
+@parallel_kernel
+def _sample_rows(logits, masks, words, threads, actions, log_probabilities):
+    for thread in numba.prange(threads):
+        for k in range(len(words) * thread // threads, len(words) * (thread + 1) // threads):
+            uniform = np.float64(words[k] >> np.uint64(40)) / 2**24
+            actions[k], log_probabilities[k] = _sample(logits[k], masks[k], uniform)
+
+
+def sample(logits: np.ndarray, masks: np.ndarray, words: np.ndarray, *, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Legal actions int64 [B] drawn from logits float32 [B, NUM_ACTIONS], and their log probabilities float32 [B].
+
+    masks: int8 [B, NUM_ACTIONS]. words: uint64 [B], the randomness of each row.
+    """
+    actions, log_probabilities = np.empty(len(words), np.int64), np.empty(len(words), np.float32)
+    _sample_rows(logits, masks, words, threads, actions, log_probabilities)
+    return actions, log_probabilities

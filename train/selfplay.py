@@ -1,0 +1,293 @@
+"""Self-play with PPO: every seat learns from every game. `python -m train --algorithm selfplay`
+
+Read it from top to bottom: `SelfplayTrainer.learn` goes round and round through `collect` (play `num_steps` decisions
+in every game), `estimate` (what was each decision worth) and `improve` (a few passes of gradient descent). PPO with a
+real entropy bonus holds its own against the methods made for hidden information (arXiv:2502.08938).
+
+All chance is drawn from counters: an action from the seed of its game, the seat and the decision number, the order of
+the minibatches from the number of the update. So a checkpoint holds no generator, and on a CPU a resumed run computes
+the same numbers, bit for bit, as one that was never interrupted.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.logger import configure
+from torch import Tensor, nn
+
+from agents.compiled import compiled_among
+from agents.network import Layers
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, game_seed
+from felicity_env.game import MAX_SEATS
+from felicity_env.observation import PRIVILEGED_SIZE
+from felicity_env.tables import Tables
+from train import checkpoint
+from train.advantages import advantages_of
+from train.config import SelfplayConfig
+from train.opponents import OpponentPool
+from train.policy import ActorCritic
+from train.progress import Progress
+from train.run import Interrupt, Run
+from train.sampling import sample
+from train.tensors import arrays_of, fits, layers_arrays, layers_of, optimizer_arrays, restore_optimizer, tensors_of
+
+_SPREAD_STEPS = 97  # random decisions at the start, so that the games are not all in the same round
+_GAMES, _MINIBATCHES = 0, 1  # what is drawn from the seed of a run
+_VALUES_AT_ONCE = 16384
+
+
+class Rollout:
+    """What happened in `num_steps` decisions of B games: arrays [T, B, ...]; what the networks read is on their device.
+
+    dtype: of the observations. They are counts and fractions of few bits, which 16 bits hold exactly.
+    """
+
+    def __init__(self, num_steps: int, num_games: int, *, critic_inputs: int, dtype: torch.dtype, device: str) -> None:
+        shape = (num_steps, num_games)
+        self.observations = torch.empty((*shape, OBS_SIZE), dtype=dtype, device=device)
+        self.critic_inputs = self.observations
+        if critic_inputs != OBS_SIZE:
+            self.critic_inputs = torch.empty((*shape, critic_inputs), dtype=dtype, device=device)
+        self.masks = np.empty((*shape, NUM_ACTIONS), np.int8)
+        self.actions = np.empty(shape, np.int64)
+        self.log_probabilities = np.empty(shape, np.float32)
+        self.seats = np.empty(shape, np.int64)
+        self.rewards = np.empty((*shape, MAX_SEATS), np.float32)
+        self.ends = np.empty(shape, np.bool_)
+
+
+class SelfplayTrainer:
+    """A run in progress: networks, optimiser, tables, opponents."""
+
+    def __init__(self, config: SelfplayConfig, folder: Path) -> None:
+        self.config = config
+        self.run = Run(config, folder, activation="relu")
+        self.device = _device(config.device)
+        self.dtype = _dtype(config.precision, self.device)
+        torch.set_num_threads(config.threads)
+        critic_inputs = PRIVILEGED_SIZE if config.privileged_critic else OBS_SIZE
+        self.policy, self.average = (
+            ActorCritic(critic_inputs, config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device)
+            for _ in range(2)
+        )
+        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
+        self.pool = OpponentPool(config.weights, num_past=config.num_past)
+        self.pool.update(self.run.player(self.layers()))
+        self.tables = self._new_tables()
+        shape = (config.num_steps, config.num_envs)
+        self.rollout = Rollout(*shape, critic_inputs=critic_inputs, dtype=self.dtype, device=self.device)
+        self._privileged = np.empty((config.num_envs, PRIVILEGED_SIZE), np.float32)
+        self.timesteps = self.updates = 0
+
+    def _new_tables(self) -> Tables:
+        config = self.config
+        seats = np.resize(np.array(config.num_players), config.num_envs)
+        batch = Batch(
+            *(config.num_envs, seats.tolist()),
+            seed=game_seed(config.seed, _GAMES, 0),
+            reward=config.reward,
+            open_mice=config.open_mice,
+            threads=config.threads,
+        )
+        batch.play_random(_SPREAD_STEPS)
+        players = self.pool.players
+        tables = Tables(batch, players, seating=self._seating, compiled=compiled_among(players))
+        self.batch = batch
+        tables.begin()
+        return tables
+
+    def _seating(self, rows: np.ndarray) -> np.ndarray:
+        return self.pool.around(self.batch.game_seeds[rows], self.batch.num_players[rows].astype(np.int64))
+
+    def layers(self) -> Layers:
+        """The policy's layers [in, out] as NumPy arrays."""
+        return self.policy.layers()
+
+    # --- the loop ---
+
+    def learn(self, progress: Progress) -> bool:
+        """Train to the end; False if the user stopped it before. A checkpoint is written either way."""
+        config = self.config
+        logger = configure(str(self.run.folder / "logs" / f"from-{self.timesteps:012d}"), ["csv", "tensorboard"])
+        self.run.count_time()
+        with Interrupt(progress) as interrupt:
+            self._measure(progress)
+            while self.timesteps < config.total_timesteps and not interrupt.wanted:
+                for name, value in self.update().items():
+                    logger.record(name, value)
+                logger.dump(self.timesteps)
+                progress.advance_to(self.timesteps)
+                self._measure(progress)
+                if self.updates % config.save_every == 0:
+                    self.save()
+            if not interrupt.wanted and self.run.curve[-1]["timesteps"] != self.timesteps:
+                self.run.add_to_curve(self.layers(), self.timesteps)
+            self.save()
+        logger.close()
+        return not interrupt.wanted
+
+    def _measure(self, progress: Progress) -> None:
+        if self.run.is_due(self.timesteps):
+            progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps))
+
+    def update(self) -> dict[str, float]:
+        """Play, judge and learn once; what is worth logging of it."""
+        config = self.config
+        done = min(1.0, self.timesteps / config.total_timesteps)
+        self.optimizer.param_groups[0]["lr"] = config.learning_rate * (1 - done)
+        ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done
+        if self.updates % config.remember_every == 0:
+            self.pool.remember(self.run.player(self.layers()), self.updates // config.remember_every)
+        self.collect()
+        data = self.estimate()
+        facts = self.improve(data, ent_coef)
+        self.timesteps += len(data["rows"])
+        self.updates += 1
+        return facts
+
+    # --- play ---
+
+    @torch.inference_mode()
+    def collect(self) -> None:
+        """Play `num_steps` decisions in every game and keep them in `rollout`."""
+        batch, tables, rollout, config = self.batch, self.tables, self.rollout, self.config
+        for t in range(config.num_steps):
+            rollout.observations[t].copy_(torch.from_numpy(batch.observations))
+            if config.privileged_critic:
+                rollout.critic_inputs[t].copy_(torch.from_numpy(batch.privileged(self._privileged)))
+            rollout.masks[t], rollout.seats[t] = batch.action_masks, batch.seats
+            with self._mixed_precision():
+                logits = self.policy.logits(rollout.observations[t]).cpu().numpy()
+            rollout.actions[t], rollout.log_probabilities[t] = sample(
+                logits, rollout.masks[t], batch.view().seeds, threads=config.threads
+            )
+            tables.step(rollout.actions[t])
+            rollout.rewards[t], rollout.ends[t] = tables.rewards * config.reward_scale, tables.terminated
+            if config.margin_coef:
+                ended = np.flatnonzero(tables.terminated)
+                rollout.rewards[t, ended] += config.margin_coef * margins(batch.scores[ended], batch.num_players[ended])
+
+    # --- judge ---
+
+    @torch.inference_mode()
+    def estimate(self) -> dict[str, Tensor]:
+        """What `improve` learns from: flat tensors [T * B, ...], and the `rows` of them that teach something."""
+        rollout, config = self.rollout, self.config
+        inputs = rollout.critic_inputs.flatten(0, 1)
+        with self._mixed_precision():
+            values = torch.cat([self.policy.values(part) for part in inputs.split(_VALUES_AT_ONCE)])
+        advantages, complete = advantages_of(
+            *(rollout.rewards, rollout.ends, rollout.seats, values.cpu().numpy().reshape(rollout.seats.shape)),
+            gamma=config.gamma,
+            gae_lambda=config.gae_lambda,
+        )
+        chosen = rollout.masks.sum(axis=2) > 1  # where one action is legal there is nothing to learn
+        data = {
+            "observations": rollout.observations.flatten(0, 1),
+            "critic_inputs": inputs,
+            "masks": self._flat(rollout.masks).bool(),
+            "actions": self._flat(rollout.actions),
+            "log_probabilities": self._flat(rollout.log_probabilities),
+            "advantages": self._flat(advantages),
+            "returns": self._flat(advantages) + values,
+        }
+        return data | {"rows": torch.from_numpy(np.flatnonzero(complete & chosen)).to(self.device)}
+
+    def _flat(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).flatten(0, 1).to(self.device)
+
+    def _mixed_precision(self) -> torch.autocast:
+        return torch.autocast(self.device, torch.bfloat16, enabled=self.dtype == torch.bfloat16)
+
+    # --- learn ---
+
+    def improve(self, data: dict[str, Tensor], ent_coef: float) -> dict[str, float]:
+        """A few passes over the data in minibatches; the mean of every part of the loss."""
+        parts: list[dict[str, Tensor]] = []
+        for rows in self._minibatches(data["rows"]):
+            minibatch = {name: tensor.index_select(0, rows) for name, tensor in data.items() if name != "rows"}
+            with self._mixed_precision():
+                losses = self.losses(minibatch)
+            loss = losses["policy"] + self.config.vf_coef * losses["value"] - ent_coef * losses["entropy"]
+            if self.config.kl_coef:
+                loss = loss + self.config.kl_coef * losses["kl"]
+            self.optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
+            self.optimizer.step()
+            parts.append({name: part.detach() for name, part in losses.items()})
+        with torch.no_grad():
+            for slow, now in zip(self.average.parameters(), self.policy.parameters(), strict=True):
+                slow.lerp_(now, 1 - self.config.average_decay)
+        return {name: float(torch.stack([part[name] for part in parts]).mean()) for name in parts[0]}
+
+    def _minibatches(self, rows: Tensor) -> Iterator[Tensor]:
+        """All `rows` in a new order, in parts of nearly equal size, `update_epochs` times."""
+        rng = np.random.default_rng([self.config.seed, _MINIBATCHES, self.updates])
+        count = max(1, round(len(rows) / self.config.batch_size))
+        for _ in range(self.config.update_epochs):
+            order = torch.from_numpy(rng.permutation(len(rows))).to(self.device)
+            yield from rows[order].tensor_split(count)
+
+    def losses(self, minibatch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """PPO's clipped objective (Schulman et al. 2017, arXiv:1707.06347), the critic's error, the entropy."""
+        clip = self.config.clip_coef
+        log_all = self.policy.log_probabilities(minibatch["observations"], minibatch["masks"])
+        log_chosen = log_all.gather(1, minibatch["actions"][:, None]).squeeze(1)
+        advantages = minibatch["advantages"]
+        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+        ratio = (log_chosen - minibatch["log_probabilities"]).exp()
+        policy = -torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages).mean()
+        value = (self.policy.values(minibatch["critic_inputs"]) - minibatch["returns"]).square().mean()
+        probabilities = log_all.exp()
+        entropy = -(probabilities * log_all).sum(dim=1).mean()
+        losses = {"policy": policy, "value": value, "entropy": entropy}
+        if self.config.kl_coef:
+            with torch.no_grad():
+                log_slow = self.average.log_probabilities(minibatch["observations"], minibatch["masks"])
+            losses["kl"] = (probabilities * (log_all - log_slow)).sum(dim=1).mean()
+        return losses
+
+    # --- stop and go on ---
+
+    def save(self) -> None:
+        """Write everything that the rest of the run depends on."""
+        arrays = arrays_of("policy.", self.policy.state_dict()) | optimizer_arrays(self.optimizer)
+        arrays |= arrays_of("average.", self.average.state_dict()) | layers_arrays(self.pool.past_layers())
+        arrays |= {f"games.{name}": array for name, array in self.batch.clone().items()}
+        checkpoint.save(self.run.folder, arrays, self.run.facts(self.timesteps, self.updates))
+
+    def restore(self, say: Callable[[str], Any]) -> None:
+        """Take up the run's newest checkpoint that is whole; `say` hears of others. Raises `RunError` if none fits."""
+        arrays, facts = checkpoint.load(self.run.folder, say=say)
+        with fits(self.run.folder):
+            self.policy.load_state_dict(tensors_of("policy.", arrays))
+            self.average.load_state_dict(tensors_of("average.", arrays))
+            restore_optimizer(self.optimizer, arrays)
+            self.pool.restore_past([self.run.player(layers) for layers in layers_of(arrays)])
+            self.run.take_up(facts)
+            self.timesteps, self.updates = facts["timesteps"], facts["updates"]
+            self.batch.restore({name: arrays[f"games.{name}"] for name in self.batch.clone()})
+        self.tables.resume()
+
+
+def margins(scores: np.ndarray, num_players: np.ndarray) -> np.ndarray:
+    """Scores [K, MAX_SEATS] less the mean of the others'; 0 for seats that are not there."""
+    seats, there = num_players[:, None], np.arange(MAX_SEATS) < num_players[:, None]
+    total = (scores * there).sum(axis=1, keepdims=True)
+    return np.where(there, scores - (total - scores) / (seats - 1), 0.0)
+
+
+def _device(wish: str) -> str:
+    if wish == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda: torch finds no CUDA device here; leave the option out, or use cpu")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if wish == "auto" else wish
+
+
+def _dtype(wish: str, device: str) -> torch.dtype:
+    """Half precision where the machine computes faster with it."""
+    fast = device == "cuda" or torch.cpu._is_avx512_bf16_supported()
+    return torch.bfloat16 if wish == "bfloat16" or (wish == "auto" and fast) else torch.float32
