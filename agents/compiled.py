@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numba
 import numpy as np
 
 from agents.anchor import anchor_action
@@ -13,7 +14,7 @@ from felicity_env import Player, View
 from felicity_env.batch import Buffers, Settings, advance, decision_word, show
 from felicity_env.game import MAX_SEATS, State
 from felicity_env.information import redact_state
-from felicity_env.kernel import kernel, outlined_kernel
+from felicity_env.kernel import kernel, outlined_kernel, parallel_kernel
 from felicity_env.random_stream import Word
 from felicity_env.tables import NOT_COMPILED, Compiled
 from felicity_env.view import random_action
@@ -73,8 +74,8 @@ class CompiledPlayer:
         return actions
 
 
-@kernel
-def answer(
+@outlined_kernel
+def _answer_chunk(
     b: Buffers,
     settings: Settings,
     rows: np.ndarray,
@@ -83,7 +84,6 @@ def answer(
     ended: np.ndarray,
     scratch: np.ndarray,
 ) -> None:
-    """Play on in the tables `rows` while a compiled player is to act; see `tables.Compiled` for the arguments."""
     for row in rows:
         ended[row] = moved = False
         while not ended[row] and numbers[row, b.seats[row]] != NOT_COMPILED:
@@ -97,6 +97,30 @@ def answer(
             ended[row] = b.terminated[row]
         if moved:
             show(b, row, settings.open_mice)
+
+
+@parallel_kernel
+def _answer_parallel(b, settings, rows, numbers, rewards, ended, scratch):
+    threads, count = len(scratch), len(rows)
+    for t in numba.prange(threads):
+        mine = rows[count * t // threads : count * (t + 1) // threads]
+        _answer_chunk(b, settings, mine, numbers, rewards, ended, scratch[t])
+
+
+def answer(
+    b: Buffers,
+    settings: Settings,
+    rows: np.ndarray,
+    numbers: np.ndarray,
+    rewards: np.ndarray,
+    ended: np.ndarray,
+    scratch: np.ndarray,
+) -> None:
+    """Play on in the tables `rows` while a compiled player is to act; see `tables.Compiled` for the arguments."""
+    if len(scratch) == 1:
+        _answer_chunk(b, settings, rows, numbers, rewards, ended, scratch[0])
+    else:
+        _answer_parallel(b, settings, rows, numbers, rewards, ended, scratch)
 
 
 def compiled_among(players: Sequence[Player]) -> Compiled:

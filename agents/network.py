@@ -63,8 +63,8 @@ class NetworkPlayer:
     """A policy from `PATH` (a run folder or a policy.json); it samples, `PATH@greedy` takes the best action."""
 
     def __init__(self, path: str) -> None:
-        location = Path(path.removesuffix(GREEDY))
-        self.layers, self.about = load_policy(location)
+        self.path = Path(path.removesuffix(GREEDY))
+        self.layers, self.about = load_policy(self.path)
         self.open_mice, self.activation = bool(self.about["open_mice"]), self.about["activation"]
         self.greedy = path.endswith(GREEDY)
 

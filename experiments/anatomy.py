@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tyro
 from rich.progress import track
 
 import agents
+from experiments.command import NOTHING_STORED, run_command
 from experiments.game.cards import card_columns, holding_columns
 from experiments.game.columns import estimated
 from experiments.game.copies import Table, play_table
@@ -98,10 +98,7 @@ def measure(config: Config) -> dict[str, Any]:
 def main(config: Config) -> None:
     """Play, estimate, store and plot."""
     started = time.monotonic()
-    try:
-        check(config)
-    except (ValueError, OSError) as error:
-        raise SystemExit(f"error: {error}") from None
+    check(config)
     results = measure(config)
     print(f"written to {write_result('anatomy', config, results, started=started)}")
     for name, figure in figures(results).items():
@@ -109,4 +106,4 @@ def main(config: Config) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config))
+    run_command("anatomy", Config, main, interrupted=NOTHING_STORED)

@@ -7,7 +7,6 @@ takes on one core, over positions from games among `tuned`.
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,13 +15,12 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import tyro
 from rich.console import Console
 
 import agents
 from agents.arena import play_blocks
 from agents.estimates import bootstrap
-from experiments.command import exit_status
+from experiments.command import GOES_ON, run_command
 from experiments.matches import Match, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import RESULTS, median_interval, write_result
@@ -142,5 +140,4 @@ def main(config: Config) -> int:
 
 
 if __name__ == "__main__":
-    config = tyro.cli(Config, prog="python -m experiments.budget")
-    sys.exit(exit_status(lambda: main(config)))
+    run_command("budget", Config, main, interrupted=GOES_ON)

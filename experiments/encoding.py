@@ -8,19 +8,20 @@ import train  # noqa: F401  # isort: skip - first, for it sets the number of BLA
 
 import time
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import tyro
 from rich.console import Console
 
 import agents
-from agents.arena import bootstrap, play_blocks
+from agents.arena import play_blocks
 from agents.network import Layers
+from experiments.command import NOTHING_STORED, run_command
 from experiments.results import write_result
+from experiments.training import over_seeds
 from felicity_env.observation import AT, STEPS
 from train.config import Config as TrainConfig
 from train.evaluation import EVALUATION_SEED, LADDER
@@ -99,10 +100,5 @@ def main(config: Config) -> None:
     print(f"written to {write_result('encoding', config, results, started=started)}")
 
 
-def over_seeds(runs: list[np.ndarray]) -> dict[str, Any]:
-    """Mean over the seeds, the interval over the deals, and each seed's own mean."""
-    return asdict(bootstrap(np.mean(runs, axis=0))) | {"seeds": [float(run.mean()) for run in runs]}
-
-
 if __name__ == "__main__":
-    main(tyro.cli(Config))
+    run_command("encoding", Config, main, interrupted=NOTHING_STORED)

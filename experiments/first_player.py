@@ -1,12 +1,9 @@
-"""What does the default `python -m train` reach? `python -m experiments.first_player`
+"""What does Stable-Baselines3's MaskablePPO reach with its default settings? `python -m experiments.first_player`
 
 Trains with several seeds, one after the other, each as its own process so that the time is what a user would see; a run
 that is there already is not trained again, and one that was interrupted is resumed.
 """
 
-import json
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +11,11 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import tyro
 
+from experiments.command import GOES_ON, run_command
 from experiments.report import shares_of
 from experiments.results import RESULTS, read_result, write_result
+from experiments.training import trained
 
 
 @dataclass(frozen=True)
@@ -28,21 +26,6 @@ class Config:
     """One run each."""
     runs: Path = Path("runs/first_player")
     """Where the run folders are kept."""
-
-
-def trained(folder: Path, seed: int) -> dict[str, Any]:
-    """Evaluation, curve and minutes of the run with `seed`."""
-    if not (folder / "evaluation.json").exists():
-        begin = ["--resume", str(folder)] if folder.exists() else ["--run", str(folder), "--seed", str(seed)]
-        subprocess.run([sys.executable, "-m", "train", *begin], check=True)
-    evaluation = json.loads((folder / "evaluation.json").read_text())
-    return {
-        "seed": seed,
-        "config": json.loads((folder / "config.json").read_text())["config"],
-        "minutes": evaluation["minutes"],
-        "results": evaluation["results"],
-        "curve": json.loads((folder / "learning_curve.json").read_text()),
-    }
 
 
 def plot(runs: list[dict[str, Any]], ev_share: dict[str, float], path: Path) -> None:
@@ -83,11 +66,14 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
 def main(config: Config) -> None:
     """Train, gather, plot and store."""
     started = time.monotonic()
-    runs = [trained(config.runs / f"seed{seed}", seed) for seed in config.seeds]
+    runs = [
+        {"seed": seed, **trained(config.runs / f"seed{seed}", ["--algorithm", "maskable-ppo", "--seed", str(seed)])}
+        for seed in config.seeds
+    ]
     results = {"summary": summary(runs), "ev": ev_shares(), "runs": runs}
     print(f"written to {write_result('first_player', {'seeds': config.seeds}, results, started=started)}")
     plot(runs, results["ev"], RESULTS / "first_player.png")
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config))
+    run_command("first_player", Config, main, interrupted=GOES_ON)

@@ -3,15 +3,13 @@
 A tournament of all of them at 3, 4 and 5 players, stored as `results/ladder.json` and `results/ladder_*.png`.
 """
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
 from rich.console import Console
 
 from experiments import tournament
-from experiments.command import exit_status
+from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS
 from experiments.tournament_plots import NAMES
 from train.run_folder import write_json
@@ -47,5 +45,4 @@ def main(config: Config) -> int:
 
 
 if __name__ == "__main__":
-    config = tyro.cli(Config, prog="python -m experiments.ladder")
-    sys.exit(exit_status(lambda: main(config)))
+    run_command("ladder", Config, main, interrupted=GOES_ON)

@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import tyro
 from rich.progress import track
 
 import agents
 from agents.compiled import COMPILED, NUMBERS
 from agents.playout import play_out
+from experiments.command import NOTHING_STORED, run_command
 from experiments.results import median_interval, write_result
 from felicity_env import Batch, View
 from felicity_env.game import MAX_SEATS, STATE
@@ -100,4 +100,4 @@ def main(config: Config) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config))
+    run_command("player_speed", Config, main, interrupted=NOTHING_STORED)

@@ -20,12 +20,12 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import tyro
 from rich.progress import track
 
 import agents
 from agents.arena import Blocks, bootstrap, paired_difference, play_blocks
 from agents.estimates import INTERVAL, Look, SequentialTest
+from experiments.command import NOTHING_STORED, run_command
 from experiments.evaluate import BLOCKS_A_LOOK
 from experiments.game.columns import estimate_of, resampled_means
 from experiments.results import write_result
@@ -229,4 +229,4 @@ def main(config: Config) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config, prog="python -m experiments.soundness"))
+    run_command("soundness", Config, main, interrupted=NOTHING_STORED)

@@ -20,7 +20,6 @@ import train  # noqa: F401  # isort: skip - first, for it sets the number of BLA
 import gymnasium
 import numpy as np
 import torch
-import tyro
 from gymnasium.spaces import Box, Dict, Discrete
 from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper, TerminateIllegalWrapper
@@ -28,6 +27,7 @@ from rich.progress import track
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 
+from experiments.command import NOTHING_STORED, run_command
 from experiments.results import median_interval, write_result
 from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS, Batch, felicity_v0
 from felicity_env.game import deal, is_terminal, step
@@ -315,4 +315,4 @@ def main(config: Config) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config))
+    run_command("speed", Config, main, interrupted=NOTHING_STORED)

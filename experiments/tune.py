@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import tyro
 from cmaes import CMA
 from rich.progress import Progress
 
@@ -28,6 +27,7 @@ from agents.arena import deal_blocks, seat_streams
 from agents.compiled import NUMBERS, compiled_action
 from agents.playout import MARGIN, WIN
 from agents.tuned import WEIGHTS, weighted_action
+from experiments.command import GOES_ON, run_command
 from experiments.results import read_result, write_result
 from felicity_env.game import MAX_SEATS, SETUPS, STATE, is_terminal, step
 from felicity_env.information import redact_state
@@ -275,4 +275,4 @@ def main(config: Config) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config))
+    run_command("tune", Config, main, interrupted=GOES_ON)

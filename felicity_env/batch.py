@@ -158,9 +158,16 @@ def _decision_seeds(b, rows, out):
 
 
 @kernel
-def _observe_all_seats(states, seats, out):
-    for game in range(len(states)):
+def _observe_all_chunk(states, seats, first, last, out):
+    for game in range(first, last):
         observe_all(states[game], seats[game], out[game])
+
+
+@parallel_kernel
+def _observe_all_parallel(states, seats, threads, out):
+    games = len(states)
+    for t in numba.prange(threads):
+        _observe_all_chunk(states, seats, games * t // threads, games * (t + 1) // threads, out)
 
 
 class Batch:
@@ -342,11 +349,16 @@ class Batch:
     def view(self, rows: np.ndarray | None = None) -> View:
         """What the seats to act (in the games `rows`) may know: the argument of a player's `act`."""
         games = self._rows if rows is None else self._check_rows(rows)
-        states, seeds = np.empty(len(games), STATE), np.empty(len(games), np.uint64)
-        seats = self.seats[games]
+        states, seats = np.empty(len(games), STATE), self.seats[games]
         redact_rows(self.states, games, seats, states)
+        return View(states, seats, self.decision_seeds(games))
+
+    def decision_seeds(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """uint64 [K]: the words that the seats to act (in the games `rows`) may draw their randomness from."""
+        games = self._rows if rows is None else self._check_rows(rows)
+        seeds = np.empty(len(games), np.uint64)
         _decision_seeds(self.buffers, games, seeds)
-        return View(states, seats, seeds)
+        return seeds
 
     def observe(self, seats: Any, out: np.ndarray | None = None) -> np.ndarray:
         """What `seats` (one, or [B]) see now, into `out` float32 [B, OBS_SIZE]."""
@@ -358,7 +370,10 @@ class Batch:
     def privileged(self, out: np.ndarray | None = None) -> np.ndarray:
         """Everything, hidden cards too, from the place of the seat to act: float32 [B, PRIVILEGED_SIZE]."""
         out = self._check_out(out, PRIVILEGED_SIZE)
-        _observe_all_seats(self.states, self.seats, out)
+        if self.threads == 1:
+            _observe_all_chunk(self.states, self.seats, 0, self.num_games, out)
+        else:
+            _observe_all_parallel(self.states, self.seats, self.threads, out)
         return out
 
     def _check_out(self, out: np.ndarray | None, size: int) -> np.ndarray:

@@ -23,9 +23,9 @@ Seating = Callable[[np.ndarray], np.ndarray]
 class Compiled(NamedTuple):
     """Players that need no call from Python: much faster where few tables wait for many short answers.
 
-    answer: a kernel that plays on in the tables `rows` while a compiled player is to act, and stops at a learner's
-    turn, another player's, or the end of the game: `answer(buffers, settings, rows, numbers (of the player in each
-    seat), rewards (added to), ended (written), scratch (STATE [1]))`.
+    answer: plays on in the tables `rows` while a compiled player is to act, and stops at a learner's turn, another
+    player's, or the end of the game: `answer(buffers, settings, rows, numbers (of the player in each seat), rewards
+    (added to), ended (written), scratch (STATE [threads, 1]))`.
     numbers: int64 [players], by which `answer` knows each player; `NOT_COMPILED` for the others.
     """
 
@@ -61,7 +61,7 @@ class Tables:
         self._seat_them, self._compiled = seating, compiled
         self._numbers = np.full((batch.num_games, MAX_SEATS), NOT_COMPILED)
         self._all = np.arange(batch.num_games)
-        self._ended, self._scratch = np.zeros(batch.num_games, np.bool_), np.empty(1, STATE)
+        self._ended, self._scratch = np.zeros(batch.num_games, np.bool_), np.empty((batch.threads, 1), STATE)
 
     def begin(self) -> None:
         """Take the games of the batch as they are now (after its `reset`) and play on to the learners' decisions."""

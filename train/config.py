@@ -83,12 +83,14 @@ class Config:
     threads: int = 2
     """Cores for torch."""
 
+    against: tuple[str, ...] = ("random", "anchor", "ev")
+    """Codes of the players that the policy is measured against, in the curve and at the end."""
     curve_every: int = 500_000
     """Decisions between two points of the learning curve."""
     curve_blocks: int = 100
-    """Deals (each under all rotations of the seats) for a point of the curve against each ladder player."""
+    """Deals (each under all rotations of the seats) for a point of the curve against each of them."""
     evaluation_blocks: int = 1000
-    """Deals (each under all rotations of the seats) for the final evaluation against each ladder player."""
+    """Deals (each under all rotations of the seats) for the final evaluation against each of them."""
 
     def __post_init__(self) -> None:
         for fault, reason in self._faults():
@@ -109,12 +111,15 @@ class Config:
         yield not set(self.num_players) <= set(SETUPS), f"--num-players: {list(SETUPS)}, not {self.num_players}"
         yield self.num_envs < len(self.num_players), "--num-envs must be at least as many as --num-players names"
         yield self.rollout_size % self.batch_size != 0, "--batch-size must divide --num-envs times --num-steps"
+        unknown = [code for code in self.against if not _is_player(code)]
+        yield bool(unknown), f"--against has unknown players {unknown}"
+        yield not self.against, "--against needs at least one player"
         yield from self._mix_faults()
 
     def _mix_faults(self) -> Iterator[tuple[bool, str]]:
         malformed = " ".join(text for text in self.mix if not _WEIGHT.fullmatch(text))
         yield bool(malformed), f"--mix needs NAME=WEIGHT with a weight of 0 or more, not {malformed}"
-        unknown = [name for name in self.weights if not _is_opponent(name)]
+        unknown = [name for name in self.weights if name not in (SELF, PAST) and not _is_player(name)]
         yield bool(unknown), f"--mix has unknown players {unknown}; it may name self, past and player codes"
         yield len(self.weights) < len(self.mix), "--mix names a player twice"
         yield sum(self.weights.values()) <= 0, "--mix needs a weight above 0"
@@ -156,6 +161,10 @@ class SelfplayConfig(Config):
     """Where the networks are; auto: on a GPU if there is one."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the networks' products; auto: 16 bits where the machine is faster with them."""
+    init: str | None = None
+    """Begin with the policy in this run folder (or policy.json) instead of random weights; its layers must fit."""
+    lone: bool = False
+    """At tables with others than selves only one seat learns, instead of one to all but one."""
     privileged_critic: bool = True
     """Let the critic see all hidden cards; the policy never does."""
     raises: bool = False
@@ -186,9 +195,7 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _is_opponent(code: str) -> bool:
-    if code in (SELF, PAST):
-        return True
+def _is_player(code: str) -> bool:
     try:
         agents.make(code)
     except ValueError:

@@ -1,9 +1,10 @@
-"""How strong a policy is: against tables of `random`, `anchor` and `ev`, with random streams of its own.
+"""How strong a policy is: alone against tables of others, with random streams of its own.
 
 With 4 or 5 players there are only 40,000 or 500,000 deals in all, so unseen deals are not to be had; what is kept apart
 are the random streams. Training derives its games from a seed below 2**32, evaluation from `EVALUATION_SEED`.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,11 +18,13 @@ EVALUATION_SEED = 2**62
 LADDER = ("random", "anchor", "ev")
 
 
-def evaluate(player: Player, *, num_players: int, num_blocks: int, stream: int = 0) -> dict[str, Any]:
-    """Win share of `player` against `num_players - 1` copies of each ladder player: {code: estimate}, and par."""
+def evaluate(
+    player: Player, *, num_players: int, num_blocks: int, stream: int = 0, against: Sequence[str] = LADDER
+) -> dict[str, Any]:
+    """Win share of `player` against `num_players - 1` copies of each of `against`: {code: estimate}, and par."""
     seed = game_seed(EVALUATION_SEED, stream, num_players)
     shares = {}
-    for code in LADDER:
+    for code in against:
         seating = [player] + [agents.make(code) for _ in range(num_players - 1)]
         shares[code] = asdict(bootstrap(play_blocks(seating, num_blocks=num_blocks, seed=seed).mean_of(0)))
     return {"num_players": num_players, "par": 1 / num_players, "win_share": shares}

@@ -21,7 +21,6 @@ from felicity_env.game import NUM_ACTIONS
 from felicity_env.lanes import Lanes
 from train import checkpoint
 from train.config import Config
-from train.evaluation import LADDER
 from train.opponents import OpponentPool
 from train.progress import Progress
 from train.run import Interrupt, Run
@@ -165,7 +164,7 @@ class _Steering(BaseCallback):
         point = trainer.run.add_to_curve(trainer.layers(), trainer.timesteps)
         trainer.save()
         for result in point["results"]:
-            for code in LADDER:
+            for code in trainer.config.against:
                 name = f"win_share/{result['num_players']}p_{code}"
                 self.logger.record(name, result["win_share"][code]["value"])
         self.progress.show_strength(point)

@@ -63,6 +63,14 @@ class ActorCritic(nn.Module):
         linear = [module for module in self.actor if isinstance(module, nn.Linear)]
         return [(_array(layer.weight.T), _array(layer.bias)) for layer in linear]
 
+    def load_layers(self, layers: Layers) -> None:
+        """The inverse of `layers`; raises `RuntimeError` where shapes differ."""
+        linear = [name for name, module in self.actor.named_children() if isinstance(module, nn.Linear)]
+        state = {}
+        for name, (weight, bias) in zip(linear, layers, strict=False):
+            state |= {f"{name}.weight": torch.from_numpy(weight.T.copy()), f"{name}.bias": torch.from_numpy(bias)}
+        self.actor.load_state_dict(state)
+
 
 def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
     """Log probabilities over the legal actions of each row; `ILLEGAL` elsewhere."""

@@ -47,8 +47,10 @@ class Progress:
             for result in point["results"]
         )
         self.say(f"{self.done:>11,}/{self.total:,}  {point['seconds']:.0f} s  {tables}")
-        shares = "/".join(f"{result['win_share'][YARDSTICK]['value']:.2f}" for result in point["results"])
-        self.bar.update(self.task, strength=f"{YARDSTICK} {shares}")
+        codes = point["results"][0]["win_share"]
+        yardstick = YARDSTICK if YARDSTICK in codes else next(iter(codes))
+        shares = "/".join(f"{result['win_share'][yardstick]['value']:.2f}" for result in point["results"])
+        self.bar.update(self.task, strength=f"{yardstick} {shares}")
 
     def say(self, text: str) -> None:
         """A line above the bar."""

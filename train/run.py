@@ -83,14 +83,16 @@ class Run:
         """Measure the policy and draw the curve anew; the new point."""
         self.count_time()
         config, player = self.config, self.player(layers)
-        results = [
-            evaluate(player, num_players=n, num_blocks=config.curve_blocks, stream=CURVE_STREAM)
-            for n in config.num_players
-        ]
+        results = self._evaluated(player, num_blocks=config.curve_blocks, stream=CURVE_STREAM)
         self.curve.append({"timesteps": timesteps, "seconds": round(self.seconds, 1), "results": results})
         run_folder.write_json(self.folder / run_folder.CURVE, self.curve)
         plot_learning_curve(self.curve, self.folder / "learning_curve.png")
         return self.curve[-1]
+
+    def _evaluated(self, player: NetworkPlayer, *, num_blocks: int, stream: int) -> list[dict[str, Any]]:
+        """By number of players."""
+        settings: dict[str, Any] = {"num_blocks": num_blocks, "stream": stream, "against": self.config.against}
+        return [evaluate(player, num_players=n, **settings) for n in self.config.num_players]
 
     def finish(self, layers: Layers, timesteps: int) -> list[dict[str, Any]]:
         """Write the policy and its evaluation."""
@@ -103,10 +105,7 @@ class Run:
         except (OSError, SafetensorError) as error:
             raise run_folder.RunError(f"cannot write the policy into {self.folder}: {error}") from error
         player = NetworkPlayer(str(self.folder))
-        results = [
-            evaluate(player, num_players=n, num_blocks=config.evaluation_blocks, stream=FINAL_STREAM)
-            for n in config.num_players
-        ]
+        results = self._evaluated(player, num_blocks=config.evaluation_blocks, stream=FINAL_STREAM)
         self.count_time()
         written = {"results": results, "minutes": round(self.seconds / 60, 2), **run_folder.provenance()}
         run_folder.write_json(self.folder / run_folder.EVALUATION, written)

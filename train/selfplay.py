@@ -5,7 +5,7 @@ in every game), `estimate` (what was each decision worth) and `improve` (a few p
 real entropy bonus holds its own against the methods made for hidden information (arXiv:2502.08938).
 
 All chance is drawn from counters: an action from the seed of its game, the seat and the decision number, the order of
-the minibatches from the number of the update. So a checkpoint holds no generator, and on a CPU a resumed run computes
+what is learned from the number of the update. So a checkpoint holds no generator, and on a CPU a resumed run computes
 the same numbers, bit for bit, as one that was never interrupted.
 """
 
@@ -19,7 +19,7 @@ from stable_baselines3.common.logger import configure
 from torch import Tensor, nn
 
 from agents.compiled import compiled_among
-from agents.network import Layers
+from agents.network import Layers, NetworkPlayer
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, game_seed
 from felicity_env.game import MAX_SEATS
 from felicity_env.observation import PRIVILEGED_SIZE
@@ -35,7 +35,7 @@ from train.sampling import sample
 from train.tensors import arrays_of, fits, layers_arrays, layers_of, optimizer_arrays, restore_optimizer, tensors_of
 
 _SPREAD_STEPS = 97  # random decisions at the start, so that the games are not all in the same round
-_GAMES, _MINIBATCHES = 0, 1  # what is drawn from the seed of a run
+_GAMES, _ORDER = 0, 1  # what is drawn from the seed of a run
 _VALUES_AT_ONCE = 16384
 
 
@@ -73,14 +73,27 @@ class SelfplayTrainer:
             ActorCritic(critic_inputs, config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device)
             for _ in range(2)
         )
+        if config.init:
+            self._begin_with(config.init)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
         self.pool = OpponentPool(config.weights, num_past=config.num_past)
         self.pool.update(self.run.player(self.layers()))
         self.tables = self._new_tables()
         shape = (config.num_steps, config.num_envs)
         self.rollout = Rollout(*shape, critic_inputs=critic_inputs, dtype=self.dtype, device=self.device)
+        self._memory: dict[str, Tensor] = {}
         self._privileged = np.empty((config.num_envs, PRIVILEGED_SIZE), np.float32)
         self.timesteps = self.updates = 0
+
+    def _begin_with(self, path: str) -> None:
+        player = NetworkPlayer(path)
+        if player.activation != self.run.activation or player.open_mice != self.config.open_mice:
+            raise ValueError(f"--init {path}: that policy has {player.activation}, open_mice {player.open_mice}")
+        try:
+            self.policy.load_layers(player.layers)
+            self.average.load_layers(player.layers)
+        except RuntimeError as error:
+            raise ValueError(f"--init {path}: its layers do not fit --hidden-sizes: {error}") from error
 
     def _new_tables(self) -> Tables:
         config = self.config
@@ -100,7 +113,8 @@ class SelfplayTrainer:
         return tables
 
     def _seating(self, rows: np.ndarray) -> np.ndarray:
-        return self.pool.around(self.batch.game_seeds[rows], self.batch.num_players[rows].astype(np.int64))
+        num_players = self.batch.num_players[rows].astype(np.int64)
+        return self.pool.around(self.batch.game_seeds[rows], num_players, lone=self.config.lone)
 
     def layers(self) -> Layers:
         """The policy's layers [in, out] as NumPy arrays."""
@@ -144,13 +158,13 @@ class SelfplayTrainer:
         self.collect()
         data = self.estimate()
         facts = self.improve(data, ent_coef)
-        self.timesteps += len(data["rows"])
+        self.timesteps += len(data["actions"])
         self.updates += 1
         return facts
 
     # --- play ---
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def collect(self) -> None:
         """Play `num_steps` decisions in every game and keep them in `rollout`."""
         batch, tables, rollout, config = self.batch, self.tables, self.rollout, self.config
@@ -159,10 +173,9 @@ class SelfplayTrainer:
             if config.privileged_critic:
                 rollout.critic_inputs[t].copy_(torch.from_numpy(batch.privileged(self._privileged)))
             rollout.masks[t], rollout.seats[t] = batch.action_masks, batch.seats
-            with self._mixed_precision():
-                logits = self.policy.logits(rollout.observations[t]).cpu().numpy()
+            logits = self.logits_of(rollout.observations[t])
             rollout.actions[t], rollout.log_probabilities[t] = sample(
-                logits, rollout.masks[t], batch.view().seeds, threads=config.threads
+                logits.cpu().numpy(), rollout.masks[t], batch.decision_seeds(), threads=config.threads
             )
             tables.step(rollout.actions[t])
             rollout.rewards[t], rollout.ends[t] = tables.rewards * config.reward_scale, tables.terminated
@@ -172,20 +185,21 @@ class SelfplayTrainer:
 
     # --- judge ---
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def estimate(self) -> dict[str, Tensor]:
-        """What `improve` learns from: flat tensors [T * B, ...], and the `rows` of them that teach something."""
+        """What `improve` learns from: the decisions that teach something, in a new order: tensors [N, ...]."""
         rollout, config = self.rollout, self.config
         inputs = rollout.critic_inputs.flatten(0, 1)
-        with self._mixed_precision():
-            values = torch.cat([self.policy.values(part) for part in inputs.split(_VALUES_AT_ONCE)])
+        values = self.values_of(inputs)
         advantages, complete = advantages_of(
             *(rollout.rewards, rollout.ends, rollout.seats, values.cpu().numpy().reshape(rollout.seats.shape)),
             gamma=config.gamma,
             gae_lambda=config.gae_lambda,
         )
         chosen = rollout.masks.sum(axis=2) > 1  # where one action is legal there is nothing to learn
-        data = {
+        rng = np.random.default_rng([config.seed, _ORDER, self.updates])
+        rows = torch.from_numpy(rng.permutation(np.flatnonzero(complete & chosen))).to(self.device)
+        everything = {
             "observations": rollout.observations.flatten(0, 1),
             "critic_inputs": inputs,
             "masks": self._flat(rollout.masks).bool(),
@@ -194,7 +208,23 @@ class SelfplayTrainer:
             "advantages": self._flat(advantages),
             "returns": self._flat(advantages) + values,
         }
-        return data | {"rows": torch.from_numpy(np.flatnonzero(complete & chosen)).to(self.device)}
+        return {name: self._picked(name, tensor, rows) for name, tensor in everything.items()}
+
+    def _picked(self, name: str, tensor: Tensor, rows: Tensor) -> Tensor:
+        """The `rows` of a tensor, in memory used again and again: new memory would cost more than the copying."""
+        if name not in self._memory:
+            self._memory[name] = torch.empty_like(tensor)
+        return torch.index_select(tensor, 0, rows, out=self._memory[name][: len(rows)])
+
+    def logits_of(self, observations: Tensor) -> Tensor:
+        """float32 [N, NUM_ACTIONS]."""
+        with self._mixed_precision():
+            return self.policy.logits(observations)
+
+    def values_of(self, inputs: Tensor) -> Tensor:
+        """float32 [N]."""
+        with self._mixed_precision():
+            return torch.cat([self.policy.values(part) for part in inputs.split(_VALUES_AT_ONCE)])
 
     def _flat(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).flatten(0, 1).to(self.device)
@@ -207,14 +237,9 @@ class SelfplayTrainer:
     def improve(self, data: dict[str, Tensor], ent_coef: float) -> dict[str, float]:
         """A few passes over the data in minibatches; the mean of every part of the loss."""
         parts: list[dict[str, Tensor]] = []
-        for rows in self._minibatches(data["rows"]):
-            minibatch = {name: tensor.index_select(0, rows) for name, tensor in data.items() if name != "rows"}
-            with self._mixed_precision():
-                losses = self.losses(minibatch)
-            loss = losses["policy"] + self.config.vf_coef * losses["value"] - ent_coef * losses["entropy"]
-            if self.config.kl_coef:
-                loss = loss + self.config.kl_coef * losses["kl"]
+        for minibatch in self.minibatches(data):
             self.optimizer.zero_grad()
+            loss, losses = self.loss_of(minibatch, ent_coef)
             loss.backward()
             nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
             self.optimizer.step()
@@ -224,15 +249,24 @@ class SelfplayTrainer:
                 slow.lerp_(now, 1 - self.config.average_decay)
         return {name: float(torch.stack([part[name] for part in parts]).mean()) for name in parts[0]}
 
-    def _minibatches(self, rows: Tensor) -> Iterator[Tensor]:
-        """All `rows` in a new order, in parts of nearly equal size, `update_epochs` times."""
-        rng = np.random.default_rng([self.config.seed, _MINIBATCHES, self.updates])
-        count = max(1, round(len(rows) / self.config.batch_size))
-        for _ in range(self.config.update_epochs):
-            order = torch.from_numpy(rng.permutation(len(rows))).to(self.device)
-            yield from rows[order].tensor_split(count)
+    def loss_of(self, minibatch: dict[str, Tensor], ent_coef: float) -> tuple[Tensor, dict[str, Tensor]]:
+        """What is to become less, and its parts."""
+        with self._mixed_precision():
+            losses = self._losses(minibatch)
+        loss = losses["policy"] + self.config.vf_coef * losses["value"] - ent_coef * losses["entropy"]
+        if self.config.kl_coef:
+            loss = loss + self.config.kl_coef * losses["kl"]
+        return loss, losses
 
-    def losses(self, minibatch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def minibatches(self, data: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
+        """Parts of nearly equal size, all of them `update_epochs` times. They are copied only once, in `estimate`."""
+        count = max(1, round(len(data["actions"]) / self.config.batch_size))
+        parts = {name: tensor.tensor_split(count) for name, tensor in data.items()}
+        for _ in range(self.config.update_epochs):
+            for k in range(count):
+                yield {name: part[k] for name, part in parts.items()}
+
+    def _losses(self, minibatch: dict[str, Tensor]) -> dict[str, Tensor]:
         """PPO's clipped objective (Schulman et al. 2017, arXiv:1707.06347), the critic's error, the entropy."""
         clip = self.config.clip_coef
         log_all = self.policy.log_probabilities(minibatch["observations"], minibatch["masks"])

@@ -1,0 +1,156 @@
+"""Which parts of the self-play trainer pay? `python -m experiments.ablation`
+
+Every arm changes one thing of the base and is trained with several seeds for the same number of decisions. A policy is
+then measured alone against copies of players of the ladder, and alone against copies of the base's policies, on the
+same deals for all arms, so that an arm can be compared with the base deal by deal.
+"""
+
+import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+import agents
+from agents.arena import play_blocks
+from experiments.command import GOES_ON, run_command
+from experiments.results import RESULTS, write_result
+from experiments.training import over_seeds, trained
+
+SEED = 2**57  # apart from training (below 2**32) and all other measurements
+BASE = "base"
+LADDER = ("anchor", "ev", "tuned")
+ARMS = {
+    BASE: "",
+    "all selves": "--mix self=1",
+    "older selves too": "--mix self=.4 past=.2 tuned=.15 ev=.15 anchor=.1 --num-past 4",
+    "critic sees as the policy": "--no-privileged-critic",
+    "KL to slow average": "--kl-coef 0.05",
+    "margin beside winning": "--margin-coef 0.01",
+    "gain of rounds as reward": "--reward round --reward-scale 0.05",
+    "others' mice unseen": "--no-open-mice",
+    "logits for raises": "--raises",
+    "2 x 64": "--hidden-sizes 64 64",
+    "2 x 256": "--hidden-sizes 256 256",
+    "more entropy": "--ent-coef 0.03",
+    "half the learning rate": "--learning-rate 0.0005",
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Train every arm with every seed, measure all policies."""
+
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """One run of each arm."""
+    total_timesteps: int = 8_000_000
+    """Decisions learned from in a run."""
+    num_players: int = 4
+    """Seats at the tables."""
+    num_blocks: int = 500
+    """Deals for each policy against each kind of table."""
+    arms: tuple[str, ...] = tuple(ARMS)
+    """Those to look at; the base is always among them."""
+    runs: Path = Path("runs/ablation")
+    """Where the run folders are kept; an interrupted ablation goes on from them."""
+
+
+def run_of(arm: str, seed: int, config: Config) -> Path:
+    """Where an arm's run lies."""
+    return config.runs / f"{arm.replace(' ', '-')}-seed{seed}"
+
+
+def train_arm(arm: str, seed: int, config: Config) -> dict[str, Any]:
+    """The run of an arm: its minutes and settings."""
+    few = f"--curve-every {config.total_timesteps} --curve-blocks 50 --evaluation-blocks 50".split()
+    size = f"--num-players {config.num_players} --total-timesteps {config.total_timesteps} --seed {seed}".split()
+    options = ["--algorithm", "selfplay", *size, *few, *ARMS[arm].split()]
+    run = trained(run_of(arm, seed, config), options)
+    return {"seed": seed, "minutes": run["minutes"], "config": run["config"]}
+
+
+def tables_of(seed: int, config: Config) -> dict[str, list[str]]:
+    """Who may sit in the other seats: a player of the ladder, or the base trained with the other seeds."""
+    others = [f"net:{run_of(BASE, other, config)}" for other in config.seeds if other != seed]
+    return {code: [code] for code in LADDER} | {BASE: others}
+
+
+def shares(arm: str, seed: int, config: Config) -> dict[str, np.ndarray]:
+    """Win share in each block of an arm's policy against each kind of table."""
+    player = agents.make(f"net:{run_of(arm, seed, config)}")
+    found = {}
+    for kind, codes in tables_of(seed, config).items():
+        blocks = [
+            play_blocks(
+                [player, *(agents.make(code) for _ in range(config.num_players - 1))],
+                num_blocks=config.num_blocks,
+                seed=SEED,
+            ).mean_of(0)
+            for code in codes
+        ]
+        found[kind] = np.mean(blocks, axis=0)
+    return found
+
+
+def compared(arm: list[dict[str, np.ndarray]], base: list[dict[str, np.ndarray]]) -> dict[str, Any]:
+    """What an arm reached at each kind of table, and by how much more than the base on the same deals."""
+    return {
+        kind: {
+            "share": over_seeds([run[kind] for run in arm]),
+            "gain": over_seeds([run[kind] - other[kind] for run, other in zip(arm, base, strict=True)]),
+        }
+        for kind in arm[0]
+    }
+
+
+def plot(results: dict[str, Any], path: Path) -> None:
+    """The gain of every arm over the base, a panel for each kind of table, a dot for each seed."""
+    arms = [arm for arm in results if arm != BASE]
+    kinds = list(results[BASE]["tables"])
+    figure, axes = plt.subplots(1, len(kinds), figsize=(3.2 * len(kinds), 0.36 * len(arms) + 1.2), sharey=True)
+    for axis, kind in zip(axes, kinds, strict=True):
+        for row, arm in enumerate(arms):
+            gain = results[arm]["tables"][kind]["gain"]
+            axis.plot(gain["seeds"], [row] * len(gain["seeds"]), "o", color="C0", alpha=0.35, markersize=4)
+            axis.plot(gain["value"], row, "D", color="C0", markersize=6)
+        axis.axvline(0, color="grey", linestyle=":")
+        axis.set(title=f"against {kind}", xlabel="win share more than base")
+        axis.grid(alpha=0.3)
+    axes[0].set_yticks(range(len(arms)), arms)
+    axes[0].invert_yaxis()
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def main(config: Config) -> None:
+    """Train, measure, store and plot."""
+    started, console = time.monotonic(), Console()
+    arms = list(dict.fromkeys((BASE, *config.arms)))
+    if unknown := set(arms) - set(ARMS):
+        raise ValueError(f"--arms: no {sorted(unknown)}; there are {list(ARMS)}")
+    runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in arms}
+    for seed in config.seeds:
+        for arm in arms:
+            console.print(f"{arm}, seed {seed}", highlight=False)
+            runs[arm].append(train_arm(arm, seed, config))
+    measured = {
+        arm: [shares(arm, seed, config) for seed in config.seeds] for arm in track(arms, "measuring the policies")
+    }
+    results = {
+        arm: {"options": ARMS[arm], "runs": runs[arm], "tables": compared(measured[arm], measured[BASE])}
+        for arm in arms
+    }
+    settings = {name: value for name, value in asdict(config).items() if name != "runs"}
+    print(f"written to {write_result('ablation', settings, results, started=started)}")
+    plot(results, RESULTS / "ablation.png")
+
+
+if __name__ == "__main__":
+    run_command("ablation", Config, main, interrupted=GOES_ON)

@@ -1,0 +1,104 @@
+"""How much of its time does the self-play trainer spend outside its networks? `python -m experiments.training_speed`
+
+Updates as `python -m train --algorithm selfplay` makes them, and, turn about in the same process, the same forward and
+backward passes on data that stay as they are: no games, no draws, no advantages, no shuffling, no optimiser.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from rich.progress import track
+
+from experiments.command import NOTHING_STORED, run_command
+from experiments.results import median_interval, write_result
+from train.config import DEFAULTS, SelfplayConfig
+from train.selfplay import SelfplayTrainer
+
+SETTINGS = {"2 x 128": {}, "2 x 256": {"hidden_sizes": (256, 256)}}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Compare updates with their bare passes."""
+
+    repetitions: int = 30
+    """Pairs of an update and its passes."""
+    device: str = "auto"
+    """As for training."""
+    num_envs: int | None = None
+    """Games side by side; default: those of the trainer."""
+    batch_size: int | None = None
+    """Decisions in a minibatch; default: those of the trainer."""
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """That `work` takes."""
+    begin = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin
+
+
+def constant_passes(trainer: SelfplayTrainer) -> Callable[[], None]:
+    """The passes through the networks that an update makes, on the data of one."""
+    rollout, data = trainer.rollout, trainer.estimate()
+    observations, inputs = rollout.observations[0].clone(), data["critic_inputs"].clone()
+    minibatches = list(trainer.minibatches(data))
+
+    def passes() -> None:
+        with torch.no_grad():
+            for _ in range(trainer.config.num_steps):
+                trainer.logits_of(observations)
+            trainer.values_of(inputs)
+        for minibatch in minibatches:
+            trainer.loss_of(minibatch, ent_coef=0.01)[0].backward()
+
+    return passes
+
+
+def speed_of(settings: dict[str, Any], config: Config) -> dict[str, Any]:
+    """Decisions learned a second, and the time of the bare passes as a share of the update's."""
+    chosen = {name: getattr(config, name) for name in ("num_envs", "batch_size") if getattr(config, name)}
+    defaults = DEFAULTS["selfplay"]
+    assert isinstance(defaults, SelfplayConfig)
+    with TemporaryDirectory() as folder:
+        trainer = SelfplayTrainer(replace(defaults, device=config.device, **settings, **chosen), Path(folder))
+        trainer.update()
+        passes = constant_passes(trainer)
+        passes()
+        updates, bare, learned = [], [], []
+        for _ in range(config.repetitions):
+            before = trainer.timesteps
+            updates.append(seconds(trainer.update))
+            learned.append(trainer.timesteps - before)
+            bare.append(seconds(passes))
+    rates = np.array(learned) / updates
+    return {
+        "decisions_per_second": median_interval(rates),
+        "played_per_second": median_interval(trainer.config.rollout_size / np.array(updates)),
+        "rate_to_bare_passes": median_interval(np.array(bare) / updates),
+        "num_envs": trainer.config.num_envs,
+        "num_steps": trainer.config.num_steps,
+        "update_epochs": trainer.config.update_epochs,
+        "batch_size": trainer.config.batch_size,
+        "device": trainer.device,
+        "dtype": str(trainer.dtype).removeprefix("torch."),
+    }
+
+
+def main(config: Config) -> None:
+    """Measure and store."""
+    started = time.monotonic()
+    results = {name: speed_of(settings, config) for name, settings in track(SETTINGS.items(), "networks")}
+    print(f"written to {write_result('training_speed', config, results, started=started)}")
+
+
+if __name__ == "__main__":
+    run_command("training_speed", Config, main, interrupted=NOTHING_STORED)
