@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from felicity_env.game import LARGE_DOG, PASS, RABBIT, SMALL_DOG, State
+from felicity_env.game import LARGE_DOG, PASS, RABBIT, SMALL_DOG, State, last_pot
 from felicity_env.kernel import kernel
 
 WORST_FIRST = np.array([0, 1, LARGE_DOG, RABBIT, SMALL_DOG, 2, 3, 4, 5, 6])  # by what a sack with the card is worth
@@ -21,7 +21,7 @@ def place_worst(state: State) -> int:
     """The worst card in hand; while mice are on the table spoilers only when nothing else is left."""
     hand = state.hands[state.seat]
     others = hand & ~SPOILERS
-    return worst_of(others if state.pots[0] > 0 and others != 0 else hand)
+    return worst_of(others if last_pot(state) > 0 and others != 0 else hand)
 
 
 @kernel

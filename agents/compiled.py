@@ -16,7 +16,7 @@ from felicity_env.game import MAX_SEATS, State
 from felicity_env.information import redact_state
 from felicity_env.kernel import kernel, outlined_kernel, parallel_kernel
 from felicity_env.random_stream import Word
-from felicity_env.tables import NOT_COMPILED, Compiled
+from felicity_env.tables import NOT_COMPILED, Compiled, Waiting
 from felicity_env.view import random_action
 
 COMPILED = {  # a compiled player's number is its place here
@@ -75,52 +75,36 @@ class CompiledPlayer:
 
 
 @outlined_kernel
-def _answer_chunk(
-    b: Buffers,
-    settings: Settings,
-    rows: np.ndarray,
-    numbers: np.ndarray,
-    rewards: np.ndarray,
-    ended: np.ndarray,
-    scratch: np.ndarray,
-) -> None:
+def _answer_chunk(b: Buffers, settings: Settings, rows: np.ndarray, t: Waiting, scratch: np.ndarray) -> None:
     for row in rows:
-        ended[row] = moved = False
-        while not ended[row] and numbers[row, b.seats[row]] != NOT_COMPILED:
+        t.ended[row] = moved = False
+        while not t.ended[row] and t.numbers[row, b.seats[row]] != NOT_COMPILED:
             moved = True
             acting: Any = b.seats[row]
             scratch[0] = b.states[row]
             redact_state(scratch[0], acting)
-            advance(b, row, compiled_action(numbers[row, acting], scratch[0], decision_word(b, row)), settings)
+            advance(b, row, compiled_action(t.numbers[row, acting], scratch[0], decision_word(b, row)), settings)
             for seat in range(MAX_SEATS):
-                rewards[row, seat] += b.rewards[row, seat]
-            ended[row] = b.terminated[row]
+                t.rewards[row, seat] += b.rewards[row, seat]
+            t.ended[row] = b.terminated[row]
         if moved:
             show(b, row, settings.open_mice)
 
 
 @parallel_kernel
-def _answer_parallel(b, settings, rows, numbers, rewards, ended, scratch):
-    threads, count = len(scratch), len(rows)
-    for t in numba.prange(threads):
-        mine = rows[count * t // threads : count * (t + 1) // threads]
-        _answer_chunk(b, settings, mine, numbers, rewards, ended, scratch[t])
+def _answer_parallel(b, settings, rows, t):
+    threads, count = len(t.scratch), len(rows)
+    for thread in numba.prange(threads):
+        mine = rows[count * thread // threads : count * (thread + 1) // threads]
+        _answer_chunk(b, settings, mine, t, t.scratch[thread])
 
 
-def answer(
-    b: Buffers,
-    settings: Settings,
-    rows: np.ndarray,
-    numbers: np.ndarray,
-    rewards: np.ndarray,
-    ended: np.ndarray,
-    scratch: np.ndarray,
-) -> None:
-    """Play on in the tables `rows` while a compiled player is to act; see `tables.Compiled` for the arguments."""
-    if len(scratch) == 1:
-        _answer_chunk(b, settings, rows, numbers, rewards, ended, scratch[0])
+def answer(buffers: Buffers, settings: Settings, rows: np.ndarray, waiting: Waiting) -> None:
+    """Play on in the tables `rows` while a compiled player is to act; see `tables.Compiled`."""
+    if len(waiting.scratch) == 1:
+        _answer_chunk(buffers, settings, rows, waiting, waiting.scratch[0])
     else:
-        _answer_parallel(b, settings, rows, numbers, rewards, ended, scratch)
+        _answer_parallel(buffers, settings, rows, waiting)
 
 
 def compiled_among(players: Sequence[Player]) -> Compiled:

@@ -15,7 +15,7 @@ sacks to those who pay for them.
 
 from agents.belief import expected_sack
 from agents.bidding import place_worst, raise_up_to
-from felicity_env.game import PLACE, State, is_alone, pass_pays
+from felicity_env.game import PLACE, State, is_alone, last_pot, pass_pays
 from felicity_env.kernel import kernel
 
 STANDS = 2 / 3
@@ -36,5 +36,4 @@ def highest_worthwhile(state: State) -> float:
         return value
     if state.round_number + 1 < state.num_rounds:
         value -= START_COST
-    last = state.pots[state.num_seats - 2]
-    return value - (pass_pays(state) - (1 - STANDS) * last) / STANDS
+    return value - (pass_pays(state) - (1 - STANDS) * last_pot(state)) / STANDS

@@ -23,6 +23,7 @@ from felicity_env.game import (
     PLACE,
     State,
     is_alone,
+    last_pot,
     mice_to_fill,
     pass_pays,
     score,
@@ -99,13 +100,13 @@ def bid_limit(state: State, w: State) -> float:
     seat = state.seat
     over = rounds_over(state)
     limit = w.constant + (w.expected + w.expected_late * over) * mean + w.spread * np.sqrt(variance) + w.over * over
-    limit += w.now * pass_pays(state) + w.last * state.pots[state.num_seats - 2]
+    limit += w.now * pass_pays(state) + w.last * last_pot(state)
     limit += w.rivals * (state.num_seats - 1 - state.passes) + w.place * wrap(state, seat - state.start_seat)
     limit += w.lead_mice * lead_in_mice(state, seat) + w.lead_score * lead_in_score(state, seat)
     slot = own_slot(state, seat)
     if slot >= state.face_up:
         limit += w.own_card * IN_SACK[state.row[slot]]
-    if state.pots[state.num_seats - 2] == 0:
+    if last_pot(state) == 0:
         limit += w.dry
     if state.bank + state.high_bid + 1 >= mice_to_fill(state):
         limit += w.refill
@@ -120,7 +121,7 @@ def card_to_place(state: State, w: State, word: Word) -> int:
     seat = state.seat
     slope = w.value_over * rounds_over(state) + w.value_place * wrap(state, seat - state.start_seat)
     slope += w.value_lead_mice * lead_in_mice(state, seat) / 10 + w.value_lead_score * lead_in_score(state, seat) / 10
-    is_dry = state.pots[state.num_seats - 2] == 0
+    is_dry = last_pot(state) == 0
     best, best_card = -np.inf, 0
     for card in range(NUM_CARDS):
         if state.hands[seat] >> card & 1:

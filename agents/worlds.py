@@ -12,7 +12,19 @@ from typing import Any
 import numpy as np
 
 from agents.compiled import NUMBERS, compiled_action
-from felicity_env.game import AUCTION, DUMMY, HIDDEN, NO_CARD, PASS, PLACE, State, count_cards, nth_card, slot_owner
+from felicity_env.game import (
+    AUCTION,
+    DUMMY,
+    HIDDEN,
+    NO_CARD,
+    PASS,
+    PLACE,
+    State,
+    count_cards,
+    last_pot,
+    nth_card,
+    slot_owner,
+)
 from felicity_env.information import redact_state, resample_state
 from felicity_env.kernel import outlined_kernel
 from felicity_env.random_stream import Word, below, mix, split
@@ -72,7 +84,7 @@ def _laid(world, model, room, owner, hand, word):
     state = room[0]
     for seat in range(world.num_seats):
         state.mice[seat] -= state.gain[seat]
-    if state.pots[state.num_seats - 2] > 0:
+    if last_pot(state) > 0:
         for k in range(state.passes):
             state.pots[k] = state.mouse_cards[k]
     state.phase, state.seat, state.high_bid = PLACE, owner, 0

@@ -212,9 +212,13 @@ class _Clock:
         self.left[part.match] -= deals
         self.seconds[part.match].append(seconds / deals)
         self.done += 1
-        known = all(self.seconds[match] for match, deals in self.left.items() if deals)
-        needed = sum(deals * np.mean(self.seconds[match]) for match, deals in self.left.items() if deals and known)
-        self.report(self.done, self.total, float(needed) / self.workers if known else None)
+        needed = sum(deals * self._a_deal(match) for match, deals in self.left.items())
+        self.report(self.done, self.total, needed / self.workers)
+
+    def _a_deal(self, match: Match) -> float:
+        """Seconds it takes: as this match has shown, or the others so far."""
+        others = (second for seconds in self.seconds.values() for second in seconds)
+        return float(np.mean(self.seconds.get(match) or list(others)))
 
 
 def as_json(failures: Iterable[Failure]) -> list[dict[str, str]]:

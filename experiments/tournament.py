@@ -35,6 +35,9 @@ from train.run_folder import write_json
 SEARCHES = ("mc", "ismcts")
 
 
+LEAST = {"deals": 2, "search_deals": 2, "mixed_deals": 0, "workers": 1, "deals_a_part": 1, "seed": 0}
+
+
 @dataclass(frozen=True)
 class Config:
     """A tournament of players at tables of 3, 4 and 5."""
@@ -66,7 +69,7 @@ class Config:
     def deals_for(self, *codes: str) -> int:
         """Deals of a pair."""
         searches = any(code.split(":")[0] in SEARCHES for code in codes)
-        return self.search_deals if searches and self.search_deals else self.deals
+        return self.search_deals if searches and self.search_deals is not None else self.deals
 
 
 def check(config: Config) -> None:
@@ -76,9 +79,10 @@ def check(config: Config) -> None:
     for n in config.num_players:
         if n not in SETUPS:
             raise ValueError(f"--num-players must be from {list(SETUPS)}, not {n}")
-    for name, least in (("deals", 2), ("mixed_deals", 0), ("workers", 1), ("deals_a_part", 1), ("seed", 0)):
-        if getattr(config, name) < least:
-            raise ValueError(f"--{name.replace('_', '-')} must be at least {least}, not {getattr(config, name)}")
+    for name, least in LEAST.items():
+        value = getattr(config, name)
+        if value is not None and value < least:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
     for code in config.codes:
         agents.make(code)
 

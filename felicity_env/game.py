@@ -432,6 +432,12 @@ def mice_to_fill(state: State) -> int:
     return total
 
 
+@kernel
+def last_pot(state: State) -> int:
+    """Mice on the last mouse card, which the last seat to pass takes; 0 throughout a dry round (R6.2)."""
+    return state.pots[state.num_seats - 2]
+
+
 # --- R7: the end ------------------------------------------------------------------------------------------------------
 
 

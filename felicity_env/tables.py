@@ -20,12 +20,20 @@ NOT_COMPILED = -1
 Seating = Callable[[np.ndarray], np.ndarray]
 
 
+class Waiting(NamedTuple):
+    """The tables as `Compiled.answer` takes them."""
+
+    numbers: np.ndarray  # int64 [B, MAX_SEATS]: of the compiled player in each seat, or NOT_COMPILED
+    rewards: np.ndarray  # float64 [B, MAX_SEATS]: added to
+    ended: np.ndarray  # bool [B]: written
+    scratch: np.ndarray  # STATE [threads, 1]
+
+
 class Compiled(NamedTuple):
     """Players that need no call from Python: much faster where few tables wait for many short answers.
 
     answer: plays on in the tables `rows` while a compiled player is to act, and stops at a learner's turn, another
-    player's, or the end of the game: `answer(buffers, settings, rows, numbers (of the player in each seat), rewards
-    (added to), ended (written), scratch (STATE [threads, 1]))`.
+    player's, or the end of the game: `answer(buffers, settings, rows, waiting)`.
     numbers: int64 [players], by which `answer` knows each player; `NOT_COMPILED` for the others.
     """
 
@@ -59,9 +67,13 @@ class Tables:
         self.terminated = np.zeros(batch.num_games, np.bool_)
         self.seating = np.full((batch.num_games, MAX_SEATS), LEARNER)
         self._seat_them, self._compiled = seating, compiled
-        self._numbers = np.full((batch.num_games, MAX_SEATS), NOT_COMPILED)
         self._all = np.arange(batch.num_games)
-        self._ended, self._scratch = np.zeros(batch.num_games, np.bool_), np.empty((batch.threads, 1), STATE)
+        self._waiting = Waiting(
+            numbers=np.full((batch.num_games, MAX_SEATS), NOT_COMPILED),
+            rewards=self.rewards,
+            ended=np.zeros(batch.num_games, np.bool_),
+            scratch=np.empty((batch.threads, 1), STATE),
+        )
 
     def begin(self) -> None:
         """Take the games of the batch as they are now (after its `reset`) and play on to the learners' decisions."""
@@ -95,12 +107,12 @@ class Tables:
         self.seating[rows] = self._seat_them(rows)
         if self._compiled is not None and len(self.players):
             numbers = self._compiled.numbers[self.seating[rows]]
-            self._numbers[rows] = np.where(self.seating[rows] == LEARNER, NOT_COMPILED, numbers)
+            self._waiting.numbers[rows] = np.where(self.seating[rows] == LEARNER, NOT_COMPILED, numbers)
 
     def _collect(self, rows: np.ndarray) -> None:
         """After a step in `rows`: add up what was earned, and sit down to the next game where one ended."""
-        _earn(self.batch.buffers, rows, self.rewards, self._ended)
-        self._next_games(rows[self._ended[rows]])
+        _earn(self.batch.buffers, rows, self.rewards, self._waiting.ended)
+        self._next_games(rows[self._waiting.ended[rows]])
 
     def _next_games(self, rows: np.ndarray) -> None:
         """The games in `rows` have ended and the next ones lie dealt."""
@@ -123,11 +135,9 @@ class Tables:
         """Let compiled players move in `rows` as long as it is their turn, in the next games too."""
         if self._compiled is None:
             return
-        batch = self.batch
         while len(rows):
-            state = (self._numbers, self.rewards, self._ended, self._scratch)
-            self._compiled.answer(batch.buffers, batch.settings, rows, *state)
-            rows = rows[self._ended[rows]]
+            self._compiled.answer(self.batch.buffers, self.batch.settings, rows, self._waiting)
+            rows = rows[self._waiting.ended[rows]]
             self._next_games(rows)
 
 

@@ -149,6 +149,7 @@ def test_an_illegal_answer_forfeits_the_game_and_is_counted(tmp_path):
         (["--players", "random", "random"], "two different"),
         (["--num-players", "6"], "--num-players"),
         (["--deals", "1"], "--deals"),
+        (["--search-deals", "-3"], "--search-deals must be at least 2, not -3"),
         (["--workers", "0"], "--workers"),
         (["--seed", "-1"], "--seed"),
         (["--players", "random", "net:nowhere"], "nowhere"),

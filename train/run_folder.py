@@ -14,6 +14,7 @@ from typing import Any
 from train.config import Config
 
 PACKAGES = ("felicity-env", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib")
+RENDERED = ("experiments/results", "README.md")  # what experiments write does not change what they do
 CONFIG, CURVE, EVALUATION = "config.json", "learning_curve.json", "evaluation.json"
 
 
@@ -57,9 +58,10 @@ def provenance() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit of the checkout, with "+" if it has changes; "unknown" outside one."""
+    """The commit of the checkout, with "+" if it has changes other than results; "unknown" outside one."""
     try:
-        return _git("rev-parse", "--short=12", "HEAD") + ("+" if _git("status", "--porcelain") else "")
+        changes = _git("status", "--porcelain", "--", ":/", *(f":(top,exclude){path}" for path in RENDERED))
+        return _git("rev-parse", "--short=12", "HEAD") + ("+" if changes else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
