@@ -46,12 +46,16 @@ def logits_of(layers: Layers, observations: np.ndarray, activation: str = "tanh"
 
 def choose(logits: np.ndarray, masks: np.ndarray, uniforms: np.ndarray | None) -> np.ndarray:
     """The best legal action of each row, or with `uniforms` [B] in [0, 1) one drawn from the softmax."""
-    legal = np.where(masks == 1, logits, -np.inf)
     if uniforms is None:
-        return legal.argmax(axis=1)
-    weights = np.exp(legal - legal.max(axis=1, keepdims=True))
-    sums = weights.cumsum(axis=1)
+        return np.where(masks == 1, logits, -np.inf).argmax(axis=1)
+    sums = softmax_weights(logits, masks).cumsum(axis=1)
     return (sums > uniforms[:, None] * sums[:, -1:]).argmax(axis=1)
+
+
+def softmax_weights(logits: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Proportional to the probability of each action [B, NUM_ACTIONS]; 0 where illegal, 1 for the best."""
+    legal = np.where(masks == 1, logits, -np.inf)
+    return np.exp(legal - legal.max(axis=1, keepdims=True))
 
 
 def uniforms_of(seeds: np.ndarray) -> np.ndarray:
@@ -81,8 +85,15 @@ class NetworkPlayer:
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""
         uniforms = None if self.greedy else uniforms_of(view.seeds)
-        logits = logits_of(self.layers, view.observations(self.open_mice), self.activation)
-        return choose(logits, view.action_masks, uniforms)
+        return choose(self._logits(view), view.action_masks, uniforms)
+
+    def probabilities(self, view: View) -> np.ndarray:
+        """float32 [B, NUM_ACTIONS]: how likely each action is when the policy samples."""
+        weights = softmax_weights(self._logits(view), view.action_masks)
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def _logits(self, view: View) -> np.ndarray:
+        return logits_of(self.layers, view.observations(self.open_mice), self.activation)
 
 
 def layout() -> list[list[Any]]:
