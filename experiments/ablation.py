@@ -29,7 +29,7 @@ LADDER = ("anchor", "ev", "tuned")
 ARMS = {
     BASE: "",
     "all selves": "--mix self=1",
-    "older selves too": "--mix self=.4 past=.2 tuned=.15 ev=.15 anchor=.1 --num-past 4",
+    "no older selves": "--mix self=.7 tuned=.15 ev=.1 anchor=.05",
     "critic sees as the policy": "--no-privileged-critic",
     "KL to slow average": "--kl-coef 0.05",
     "margin beside winning": "--margin-coef 0.01",

@@ -1,4 +1,4 @@
-"""What does Stable-Baselines3's MaskablePPO reach with its default settings? `python -m experiments.first_player`
+"""What does a training run with default settings reach? `python -m experiments.first_player --algorithm selfplay`
 
 Trains with several seeds, one after the other, each as its own process so that the time is what a user would see; a run
 that is there already is not trained again, and one that was interrupted is resumed.
@@ -16,12 +16,15 @@ from experiments.command import GOES_ON, run_command
 from experiments.report import shares_of
 from experiments.results import RESULTS, read_result, write_result
 from experiments.training import trained
+from train.config import Algorithm
 
 
 @dataclass(frozen=True)
 class Config:
     """Train the default player with several seeds and gather the results."""
 
+    algorithm: Algorithm = "selfplay"
+    """Of the trainer."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """One run each."""
     runs: Path = Path("runs/first_player")
@@ -66,13 +69,15 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
 def main(config: Config) -> None:
     """Train, gather, plot and store."""
     started = time.monotonic()
-    runs = [
-        {"seed": seed, **trained(config.runs / f"seed{seed}", ["--algorithm", "maskable-ppo", "--seed", str(seed)])}
-        for seed in config.seeds
-    ]
+    runs = []
+    for seed in config.seeds:
+        options = ["--algorithm", config.algorithm, "--seed", str(seed)]
+        runs.append({"seed": seed, **trained(config.runs / f"{config.algorithm}-seed{seed}", options)})
     results = {"summary": summary(runs), "ev": ev_shares(), "runs": runs}
-    print(f"written to {write_result('first_player', {'seeds': config.seeds}, results, started=started)}")
-    plot(runs, results["ev"], RESULTS / "first_player.png")
+    settings = {"algorithm": config.algorithm, "seeds": config.seeds}
+    name = f"first_player_{config.algorithm}"
+    print(f"written to {write_result(name, settings, results, started=started)}")
+    plot(runs, results["ev"], RESULTS / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The parts of README.md that come from stored results."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -156,9 +157,9 @@ def speed() -> str:
     return table(("measured", "median (95 % interval)"), rows) + "\n\n" + source(stored)
 
 
-def first_player() -> str:
+def first_player(algorithm: str) -> str:
     """What the default training run reaches."""
-    stored = read_result("first_player")
+    stored = read_result(f"first_player_{algorithm}")
     runs = stored["results"]["runs"]
     codes = list(runs[0]["results"][0]["win_share"])
     rows = []
@@ -189,6 +190,7 @@ RESULT_PARTS: dict[str, Callable[[], str]] = {
     "anatomy": anatomy,
     "speed": speed,
     "player_speed": player_speed,
-    "first_player": first_player,
+    "first_player_maskable-ppo": partial(first_player, "maskable-ppo"),
+    "first_player_selfplay": partial(first_player, "selfplay"),
     "encoding": encoding,
 }

@@ -60,7 +60,7 @@ def _resumed(config: Config, console: Console) -> Trainer:
     return trainer
 
 
-def _read_arguments(arguments: Sequence[str]) -> Config:
+def read_arguments(arguments: Sequence[str]) -> Config:
     """The settings on the command line, with the defaults of the algorithm named there."""
     names = argparse.ArgumentParser(add_help=False)
     names.add_argument("--algorithm", default="maskable-ppo")
@@ -74,7 +74,7 @@ def cli(arguments: list[str] | None = None) -> int:
     matplotlib.use("agg")
     console = Console()
     try:
-        return main(_read_arguments(sys.argv[1:] if arguments is None else arguments), console)
+        return main(read_arguments(sys.argv[1:] if arguments is None else arguments), console)
     except (RunError, ValueError, OSError) as error:
         Console(stderr=True).print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)
         return 2

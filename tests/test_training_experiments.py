@@ -1,0 +1,124 @@
+"""Experiments that train: runs are made once and taken up again, and what is reported is what was measured."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import agents
+from experiments import ablation, exploit, kills, results, training
+from experiments.training import over_seeds, trained
+from train.config import DEFAULTS
+from train.run_folder import RunError
+
+SMALL = "--num-envs 16 --num-steps 32 --batch-size 128 --threads 1 --curve-blocks 2 --evaluation-blocks 2"
+TINY = [*SMALL.split(), "--algorithm", "selfplay", "--hidden-sizes", "8", "--total-timesteps", "600"]
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch) -> Path:
+    """Where results go instead of the project's folder."""
+    folder = tmp_path / "results"
+    for module in (results, exploit, ablation):
+        monkeypatch.setattr(module, "RESULTS", folder)
+    return folder
+
+
+def test_a_run_is_trained_once_resumed_if_it_was_stopped_and_its_failure_is_said(tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    first = trained(run, TINY)
+    monkeypatch.setattr(training.subprocess, "run", lambda *_, **__: pytest.fail("it is there already"))
+    assert trained(run, TINY) == first
+    monkeypatch.undo()
+    (run / "evaluation.json").unlink()
+    assert trained(run, ["--no-such-option"])["curve"] == first["curve"]  # resumed: the options are not read again
+    with pytest.raises(RunError, match="ended with status 2"):
+        trained(tmp_path / "other", ["--no-such-option"])
+
+
+def test_a_run_that_was_stopped_before_its_first_checkpoint_begins_anew(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.json").write_text("{}")
+    assert trained(run, TINY)["config"]["total_timesteps"] == 600
+
+
+def test_the_mean_over_seeds_keeps_what_each_seed_got():
+    runs = [np.array([0.0, 1.0]), np.array([0.5, 1.0])]
+    found = over_seeds(runs)
+    assert found["value"] == pytest.approx(0.625)
+    assert found["seeds"] == pytest.approx([0.5, 0.75])
+
+
+def exploit_config(tmp_path: Path, target: str) -> exploit.Config:
+    return exploit.Config(
+        target=target,
+        num_players=3,
+        seeds=(0, 1),
+        total_timesteps=600,
+        num_blocks=4,
+        options=f"{SMALL} --hidden-sizes 8",
+        runs=tmp_path / "runs",
+    )
+
+
+def test_the_gain_of_an_adversary_is_that_of_the_best_on_deals_of_their_own(tmp_path, stored):
+    config = exploit_config(tmp_path, "reckless")
+    exploit.main(config)
+    written = json.loads((stored / "exploit_reckless_3p.json").read_text())["results"]
+    shares = [found["selection"]["value"] for found in written["responses"]]
+    best = written["responses"][int(np.argmax(shares))]
+    assert written["best"] == {"start": "scratch", "seed": best["seed"]}
+    folder = config.runs / "reckless" / f"3p-scratch-seed{best['seed']}"
+    assert written["win_share"] == exploit.win_share(f"net:{folder}", config, seed=exploit.SEED)
+    assert written["gain"]["value"] == pytest.approx(written["win_share"]["value"] - 1 / 3)
+    assert {found["config"]["mix"][0] for found in written["responses"]} == {"reckless=1"}
+    assert all(found["config"]["lone"] and found["config"]["reward"] == "win" for found in written["responses"])
+    assert (stored / "exploit_reckless_3p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_path, stored):
+    trained(tmp_path / "target", [*TINY, "--num-players", "3"])
+    config = replace(exploit_config(tmp_path, f"net:{tmp_path / 'target'}"), seeds=(0,))
+    exploit.main(config)
+    (path,) = stored.glob("*.json")
+    written = json.loads(path.read_text())["results"]
+    assert [found["start"] for found in written["responses"]] == ["scratch", "own weights"]
+    first = written["responses"][1]["curve"][0]
+    assert first["timesteps"] == 0
+    target = agents.make(config.target)
+    begun = agents.make(f"net:{written['responses'][1]['config']['init']}")
+    assert all((a[0] == b[0]).all() for a, b in zip(target.layers, begun.layers, strict=True))
+
+
+def test_the_arms_of_the_ablation_are_settings_that_exist_and_change_something():
+    from train.__main__ import read_arguments
+
+    base = DEFAULTS["selfplay"]
+    for arm, options in ablation.ARMS.items():
+        config = read_arguments(["--algorithm", "selfplay", *options.split()])
+        assert (config == base) == (arm == ablation.BASE), arm
+
+
+def test_the_base_is_compared_with_its_other_seeds_and_gains_nothing_over_itself():
+    config = ablation.Config(seeds=(0, 1, 2))
+    tables = ablation.tables_of(1, config)
+    assert [Path(code).name for code in tables["base"]] == ["base-seed0", "base-seed2"]
+    runs = [{"ev": np.array([0.0, 1.0, 0.5])}, {"ev": np.array([1.0, 1.0, 0.0])}]
+    found = ablation.compared(runs, runs)
+    assert found["ev"]["gain"]["value"] == 0
+    assert found["ev"]["share"]["value"] == pytest.approx(3.5 / 6)
+
+
+def test_an_arm_that_is_not_there_is_named(stored, tmp_path):
+    with pytest.raises(ValueError, match="--arms: no"):
+        ablation.main(ablation.Config(arms=("more luck",), runs=tmp_path))
+
+
+def test_killed_runs_are_compared_with_their_twins(tmp_path, stored, capfd):
+    kills.main(kills.Config(kills=2, total_timesteps=3000, longest_wait=0.3))
+    written = json.loads((stored / "kills.json").read_text())["results"]
+    assert written["kills"] >= 2
+    assert written["all_the_same_bits"] is True
