@@ -46,7 +46,7 @@ def save(folder: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any
 
 def checkpoints(folder: Path) -> list[Path]:
     """Those of the run `folder`, oldest first."""
-    return sorted((folder / FOLDER).glob(f"*{SUFFIX}"))
+    return sorted((folder / FOLDER).glob(f"*{SUFFIX}"), key=lambda path: (path.name[:12], path.stat().st_mtime_ns))
 
 
 def load(folder: Path, *, say: Callable[[str], Any]) -> Checkpoint:
