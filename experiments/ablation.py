@@ -72,7 +72,7 @@ def train_arm(arm: str, seed: int, config: Config) -> dict[str, Any]:
     size = f"--num-players {config.num_players} --total-timesteps {config.total_timesteps} --seed {seed}".split()
     options = ["--algorithm", "selfplay", *size, *few, *ARMS[arm].split()]
     run = trained(run_of(arm, seed, config), options)
-    return {"seed": seed, "minutes": run["minutes"], "config": run["config"]}
+    return {"seed": seed} | {name: run[name] for name in ("minutes", "commit", "config")}
 
 
 def tables_of(seed: int, config: Config) -> dict[str, list[str]]:

@@ -76,7 +76,7 @@ def main(config: Config) -> None:
     results = {"summary": summary(runs), "ev": ev_shares(), "runs": runs}
     settings = {"algorithm": config.algorithm, "seeds": config.seeds}
     name = f"first_player_{config.algorithm}"
-    print(f"written to {write_result(name, settings, results, started=started)}")
+    print(f"written to {write_result(name, settings, results, started=started, command='first_player')}")
     plot(runs, results["ev"], RESULTS / f"{name}.png")
 
 

@@ -26,11 +26,14 @@ def provenance_of(name: str, config: Any, *, started: float) -> dict[str, Any]:
     }
 
 
-def write_result(name: str, config: Any, results: Any, *, started: float) -> Path:
-    """Store `results` as `results/NAME.json`. started: `time.monotonic()` when the measurement began."""
+def write_result(name: str, config: Any, results: Any, *, started: float, command: str | None = None) -> Path:
+    """Store `results` as `results/NAME.json`.
+
+    started: `time.monotonic()` when the measurement began. command: `experiments.COMMAND`, if it is not the name.
+    """
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    write_json(path, provenance_of(name, config, started=started) | {"results": results})
+    write_json(path, provenance_of(command or name, config, started=started) | {"results": results})
     return path
 
 

@@ -15,7 +15,7 @@ from train.run_folder import CONFIG, CURVE, EVALUATION, RunError
 
 
 def trained(folder: Path, options: Sequence[str]) -> dict[str, Any]:
-    """Settings, evaluation, curve and minutes of the run in `folder`, which is trained with `options` if need be.
+    """Settings, commit, evaluation, curve and minutes of the run in `folder`, which is trained with `options` if need be.
 
     Raises `RunError` if training fails, and passes Ctrl-C on.
     """
@@ -27,8 +27,10 @@ def trained(folder: Path, options: Sequence[str]) -> dict[str, Any]:
         if status:
             raise RunError(f"training in {folder} ended with status {status}; what it said stands above")
     evaluation = json.loads((folder / EVALUATION).read_text())
+    begun = json.loads((folder / CONFIG).read_text())
     return {
-        "config": json.loads((folder / CONFIG).read_text())["config"],
+        "config": begun["config"],
+        "commit": begun["commit"],
         "minutes": evaluation["minutes"],
         "results": evaluation["results"],
         "curve": json.loads((folder / CURVE).read_text()),

@@ -264,6 +264,16 @@ def test_older_selves_sit_at_the_tables_and_are_in_the_checkpoint(tmp_path):
     assert (first != second).any()
 
 
+def test_a_run_may_begin_with_the_policy_of_another(finished, tmp_path):
+    begun = trainer_of(tmp_path, init=str(finished))
+    expected = agents.make(f"net:{finished}").layers
+    assert all((a[0] == b[0]).all() and (a[1] == b[1]).all() for a, b in zip(begun.layers(), expected, strict=True))
+    with pytest.raises(ValueError, match="its layers do not fit --hidden-sizes"):
+        trainer_of(tmp_path, init=str(finished), hidden_sizes=(17,))
+    with pytest.raises(ValueError, match="open_mice True"):
+        trainer_of(tmp_path, init=str(finished), open_mice=False)
+
+
 # --- from the command line --------------------------------------------------------------------------------------------
 
 
@@ -314,7 +324,8 @@ def test_help_shows_the_settings_and_defaults_of_the_algorithm_named(capsys):
         (["--algorithm", "selfplay", "--max-grad-norm", "0"], ["--max-grad-norm must be positive"]),
         (["--algorithm", "selfplay", "--kl-coef", "-1"], ["--kl-coef must not be negative"]),
         (["--algorithm", "selfplay", "--average-decay", "1.5"], ["--average-decay must be 0 to 1"]),
-        (["--algorithm", "selfplay", "--mix", "past=1"], ["--mix"]),
+        (["--algorithm", "selfplay", "--mix", "past=1", "--num-past", "0"], ["--mix"]),
+        (["--algorithm", "selfplay", "--init", "nowhere"], ["no policy can be read from nowhere"]),
     ],
 )
 def test_nonsense_is_named_and_nothing_is_begun(tmp_path, capsys, arguments, words):

@@ -41,7 +41,7 @@ def test_a_run_is_trained_once_resumed_if_it_was_stopped_and_its_failure_is_said
 def test_a_run_that_was_stopped_before_its_first_checkpoint_begins_anew(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
-    (run / "config.json").write_text("{}")
+    (run / "config.json").write_text("{}")  # as a process that was killed at once leaves it
     assert trained(run, TINY)["config"]["total_timesteps"] == 600
 
 

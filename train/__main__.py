@@ -45,7 +45,12 @@ def _trainer(config: Config, folder: Path) -> Trainer:
 
 
 def _begun(config: Config) -> Trainer:
-    return _trainer(config, run_folder.create(config))
+    folder = run_folder.create(config)
+    try:
+        return _trainer(config, folder)
+    except ValueError:
+        run_folder.remove_empty(folder)
+        raise
 
 
 def _resumed(config: Config, console: Console) -> Trainer:

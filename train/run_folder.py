@@ -39,6 +39,12 @@ def create(config: Config) -> Path:
     return folder
 
 
+def remove_empty(folder: Path) -> None:
+    """Take back what `create` made, for a run that could not begin."""
+    (folder / CONFIG).unlink(missing_ok=True)
+    folder.rmdir()
+
+
 def _free_folder(config: Config) -> Path:
     seats = "-".join(map(str, config.num_players))
     stem = f"{seats}p-seed{config.seed}-{datetime.now():%Y%m%d-%H%M%S}"
