@@ -15,7 +15,7 @@ from train.run_folder import CONFIG, CURVE, EVALUATION, RunError
 
 
 def trained(folder: Path, options: Sequence[str]) -> dict[str, Any]:
-    """Settings, commit, evaluation, curve and minutes of the run in `folder`, which is trained with `options` if need be.
+    """Settings, commit, evaluation, curve and minutes of the run in `folder`, trained with `options` if need be.
 
     Raises `RunError` if training fails, and passes Ctrl-C on.
     """
