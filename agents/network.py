@@ -22,6 +22,7 @@ FORMAT = "felicity-policy-1"
 GREEDY = "@greedy"
 Layers = list[tuple[np.ndarray, np.ndarray]]
 ACTIVATIONS = ("tanh", "relu")
+OUTPUTS = (NUM_ACTIONS, NUM_ACTIONS + MAX_BID)  # a logit for each action; with more, one for each raise on top
 
 
 def logits_of(layers: Layers, observations: np.ndarray, activation: str = "tanh") -> np.ndarray:
@@ -138,5 +139,5 @@ def _check_policy(path: Path, layers: Layers, about: dict[str, Any]) -> None:
     fits = [(weight.shape, bias.shape) for weight, bias in layers] == [
         ((before, after), (after,)) for before, after in pairwise(sizes)
     ]
-    if not fits or sizes[-1] != NUM_ACTIONS or "open_mice" not in about:
+    if not fits or sizes[-1] not in OUTPUTS or "open_mice" not in about:
         raise ValueError(f"the policy in {path} is damaged: its layers do not fit together")

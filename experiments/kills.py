@@ -7,6 +7,7 @@ and resumed, until they end; then weights and curve are compared, byte for byte,
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,19 +46,8 @@ def command(folder: Path, seed: int, config: Config) -> list[str]:
     """What begins the run in `folder`, or goes on with it."""
     if any(folder.glob("checkpoints/*.safetensors")):
         return ["--resume", str(folder)]
-    settings = folder / "config.json"
-    settings.unlink(missing_ok=True)
-    for empty in (folder / "checkpoints", folder / "logs", folder):
-        remove(empty)
+    shutil.rmtree(folder, ignore_errors=True)
     return [*SMALL.split(), "--seed", str(seed), "--total-timesteps", str(config.total_timesteps), "--run", str(folder)]
-
-
-def remove(folder: Path) -> None:
-    """A folder and all that is in it, if it is there."""
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    if folder.exists():
-        folder.rmdir()
 
 
 def is_saving(folder: Path) -> bool:

@@ -1,6 +1,7 @@
 """Training runs as experiments need them: begun, resumed or left alone, each a process as a user would start it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -42,10 +43,9 @@ def _has_checkpoint(folder: Path) -> bool:
 
 
 def _anew(folder: Path, options: Sequence[str]) -> list[str]:
-    """A run that was stopped before its first checkpoint holds its settings alone and makes room."""
-    (folder / CONFIG).unlink(missing_ok=True)
-    if folder.exists():
-        folder.rmdir()
+    """A run that was stopped before its first checkpoint makes room."""
+    if (folder / CONFIG).exists():
+        shutil.rmtree(folder)
     return [*options, "--run", str(folder)]
 
 

@@ -1,5 +1,7 @@
 """What several test files need: cards by name, positions reached by named actions, random games with their history."""
 
+import gc
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numba
@@ -133,3 +135,14 @@ def random_words(count: int, seed: int = 0) -> np.ndarray:
 def plain(function: Any) -> Any:
     """The Python that a kernel was compiled from."""
     return getattr(function, "py_func", function)
+
+
+def reachable(root: object) -> list[object]:
+    """All objects that can be had from `root` without going through modules, classes and functions."""
+    found, left = {id(root): root}, [root]
+    while left:
+        for thing in gc.get_referents(left.pop()):
+            if id(thing) not in found and not isinstance(thing, ModuleType | type | FunctionType | BuiltinFunctionType):
+                found[id(thing)] = thing
+                left.append(thing)
+    return list(found.values())

@@ -1,6 +1,5 @@
 """Players: the yardstick is as specified, values are exact, policies are read back as written, nobody sees too much."""
 
-import gc
 import hashlib
 import json
 import os
@@ -8,7 +7,7 @@ import subprocess
 import sys
 from math import prod
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -66,6 +65,7 @@ from tests.helpers import (
     play,
     random_game,
     random_words,
+    reachable,
     view_of,
 )
 
@@ -737,17 +737,6 @@ def test_an_empty_view_gets_no_actions_and_a_view_is_left_as_it_was(name):
     assert player.act(view.take(np.array([], np.int64))).shape == (0,)
     assert player.act(view).shape == (9,)
     assert (view.states.tobytes(), view.seats.tobytes(), view.seeds.tobytes()) == before
-
-
-def reachable(root: object) -> list[object]:
-    """All objects that can be had from `root` without going through modules, classes and functions."""
-    found, left = {id(root): root}, [root]
-    while left:
-        for thing in gc.get_referents(left.pop()):
-            if id(thing) not in found and not isinstance(thing, ModuleType | type | FunctionType | BuiltinFunctionType):
-                found[id(thing)] = thing
-                left.append(thing)
-    return list(found.values())
 
 
 def games_held(root: object) -> list[object]:

@@ -1,11 +1,9 @@
 """Search: legal, fair, the same whatever the threads; finds what is obvious, and keeps to `tuned` where nothing is."""
 
-import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -55,6 +53,7 @@ from tests.helpers import (
     play,
     random_game,
     random_words,
+    reachable,
     view_of,
 )
 
@@ -149,17 +148,6 @@ def test_an_action_is_the_same_in_all_worlds_that_the_seat_cannot_tell_apart(set
     words = random_words(len(truth))
     assert (worlds != truth).any() or not COMPILED
     assert player.act(view_of(worlds, words)).tolist() == player.act(view_of(truth, words)).tolist()
-
-
-def reachable(root: object) -> list[object]:
-    """All objects that can be had from `root` without going through modules, classes and functions."""
-    found, left = {id(root): root}, [root]
-    while left:
-        for thing in gc.get_referents(left.pop()):
-            if id(thing) not in found and not isinstance(thing, ModuleType | type | FunctionType | BuiltinFunctionType):
-                found[id(thing)] = thing
-                left.append(thing)
-    return list(found.values())
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -154,6 +154,16 @@ def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path, raises):
     assert logits_of(trainer.layers(), observations, "relu") == pytest.approx(expected, abs=1e-5)
 
 
+def test_a_policy_with_logits_for_raises_is_written_and_plays(tmp_path):
+    trainer = trainer_of(tmp_path, raises=True)
+    trainer.update()
+    trainer.run.finish(trainer.layers(), trainer.timesteps)
+    again = agents.make(f"net:{tmp_path}")
+    assert again.layers[-1][1].size > trainer.batch.action_masks.shape[1]
+    view = trainer.batch.view()
+    assert (again.act(view) == trainer.run.player(trainer.layers()).act(view)).all()
+
+
 def test_probabilities_of_illegal_actions_are_next_to_nothing_and_legal_ones_add_up_to_one():
     rng = np.random.default_rng(0)
     masks = torch.from_numpy(rng.random((50, 74)) < 0.2)
@@ -300,7 +310,9 @@ def test_its_policy_plays_by_its_code(finished):
     player = agents.make(f"net:{finished}")
     batch = Batch(30, [3, 4, 5] * 10)
     for _ in range(40):
-        batch.step(player.act(batch.view()))
+        actions = player.act(batch.view())
+        assert batch.action_masks[np.arange(30), actions].all()
+        batch.step(actions)
 
 
 def test_help_shows_the_settings_and_defaults_of_the_algorithm_named(capsys):

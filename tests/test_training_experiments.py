@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import agents
-from experiments import ablation, exploit, kills, results, training
+from experiments import ablation, exploit, kills, results, training, training_speed
 from experiments.training import over_seeds, trained
 from train.config import DEFAULTS
 from train.run_folder import RunError
@@ -38,11 +38,16 @@ def test_a_run_is_trained_once_resumed_if_it_was_stopped_and_its_failure_is_said
         trained(tmp_path / "other", ["--no-such-option"])
 
 
-def test_a_run_that_was_stopped_before_its_first_checkpoint_begins_anew(tmp_path):
-    run = tmp_path / "run"
-    run.mkdir()
+def test_a_run_that_was_stopped_before_its_first_checkpoint_begins_anew_and_no_other_folder_is_touched(tmp_path):
+    run, other = tmp_path / "run", tmp_path / "other"
+    (run / "logs").mkdir(parents=True)
     (run / "config.json").write_text("{}")  # as a process that was killed at once leaves it
     assert trained(run, TINY)["config"]["total_timesteps"] == 600
+    other.mkdir()
+    (other / "thesis.txt").write_text("years of work")
+    with pytest.raises(RunError, match="ended with status 2"):
+        trained(other, TINY)
+    assert (other / "thesis.txt").exists()
 
 
 def test_the_mean_over_seeds_keeps_what_each_seed_got():
@@ -122,3 +127,12 @@ def test_killed_runs_are_compared_with_their_twins(tmp_path, stored, capfd):
     written = json.loads((stored / "kills.json").read_text())["results"]
     assert written["kills"] >= 2
     assert written["all_the_same_bits"] is True
+
+
+def test_the_speed_of_training_is_told_with_the_share_of_the_bare_passes(stored, monkeypatch):
+    monkeypatch.setattr(training_speed, "SETTINGS", {"1 x 8": {"hidden_sizes": (8,), "num_steps": 16, "threads": 1}})
+    training_speed.main(training_speed.Config(repetitions=2, num_envs=16, batch_size=64))
+    (found,) = json.loads((stored / "training_speed.json").read_text())["results"].values()
+    assert (found["num_envs"], found["batch_size"], found["rate_to_bare_passes"]["repetitions"]) == (16, 64, 2)
+    assert 0 < found["rate_to_bare_passes"]["value"] < 1
+    assert found["decisions_per_second"]["value"] < found["played_per_second"]["value"]

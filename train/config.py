@@ -132,7 +132,7 @@ class Config:
 
     @property
     def rollout_size(self) -> int:
-        """Decisions of the learner between two updates."""
+        """Decisions of learners between two updates."""
         return self.num_envs * self.num_steps
 
     def to_json(self) -> dict[str, Any]:

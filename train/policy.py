@@ -64,10 +64,10 @@ class ActorCritic(nn.Module):
         return [(_array(layer.weight.T), _array(layer.bias)) for layer in linear]
 
     def load_layers(self, layers: Layers) -> None:
-        """The inverse of `layers`; raises `RuntimeError` where shapes differ."""
+        """The inverse of `layers`; raises `RuntimeError` or `ValueError` where shapes differ."""
         linear = [name for name, module in self.actor.named_children() if isinstance(module, nn.Linear)]
         state = {}
-        for name, (weight, bias) in zip(linear, layers, strict=False):
+        for name, (weight, bias) in zip(linear, layers, strict=True):
             state |= {f"{name}.weight": torch.from_numpy(weight.T.copy()), f"{name}.bias": torch.from_numpy(bias)}
         self.actor.load_state_dict(state)
 

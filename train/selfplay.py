@@ -92,14 +92,15 @@ class SelfplayTrainer:
         try:
             self.policy.load_layers(player.layers)
             self.average.load_layers(player.layers)
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
             raise ValueError(f"--init {path}: its layers do not fit --hidden-sizes: {error}") from error
 
     def _new_tables(self) -> Tables:
         config = self.config
         seats = np.resize(np.array(config.num_players), config.num_envs)
         batch = Batch(
-            *(config.num_envs, seats.tolist()),
+            config.num_envs,
+            seats.tolist(),
             seed=game_seed(config.seed, _GAMES, 0),
             reward=config.reward,
             open_mice=config.open_mice,
