@@ -85,6 +85,12 @@ def test_what_is_learned_from_are_complete_choices_of_learners_in_a_new_order(tm
     assert not set(last_choices.tolist()) & set(learned.tolist())  # what they led to is not known
 
 
+def test_one_thread_means_one_thread_so_that_runs_side_by_side_do_not_wait_for_each_other(tmp_path):
+    trainer = trainer_of(tmp_path, threads=1, num_players=(3, 4))
+    trainer.update()
+    assert torch.get_num_threads() == 1  # a parallel kernel of Numba would have set it to the number of cores
+
+
 def test_rewards_reach_the_seats_that_earned_them(tmp_path):
     trainer = trainer_of(tmp_path, mix=("self=1",), reward="win", reward_scale=1.0, num_steps=200)
     trainer.collect()

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 from felicity_env.game import NUM_ACTIONS
-from felicity_env.kernel import kernel, parallel_kernel
+from felicity_env.kernel import kernel, outlined_kernel, parallel_kernel
 
 
 @kernel
@@ -26,12 +26,19 @@ def _sample(logits, mask, uniform):
     return chosen, logits[chosen] - highest - np.log(total)
 
 
+@outlined_kernel
+def _sample_chunk(logits, masks, words, first, last, actions, log_probabilities):
+    for k in range(first, last):
+        uniform = np.float64(words[k] >> np.uint64(40)) / 2**24
+        actions[k], log_probabilities[k] = _sample(logits[k], masks[k], uniform)
+
+
 @parallel_kernel
-def _sample_rows(logits, masks, words, threads, actions, log_probabilities):
-    for thread in numba.prange(threads):
-        for k in range(len(words) * thread // threads, len(words) * (thread + 1) // threads):
-            uniform = np.float64(words[k] >> np.uint64(40)) / 2**24
-            actions[k], log_probabilities[k] = _sample(logits[k], masks[k], uniform)
+def _sample_parallel(logits, masks, words, threads, actions, log_probabilities):
+    rows = len(words)
+    for t in numba.prange(threads):
+        first, last = rows * t // threads, rows * (t + 1) // threads
+        _sample_chunk(logits, masks, words, first, last, actions, log_probabilities)
 
 
 def sample(logits: np.ndarray, masks: np.ndarray, words: np.ndarray, *, threads: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,5 +47,8 @@ def sample(logits: np.ndarray, masks: np.ndarray, words: np.ndarray, *, threads:
     masks: int8 [B, NUM_ACTIONS]. words: uint64 [B], the randomness of each row.
     """
     actions, log_probabilities = np.empty(len(words), np.int64), np.empty(len(words), np.float32)
-    _sample_rows(logits, masks, words, threads, actions, log_probabilities)
+    if threads == 1:  # a parallel kernel would also set the number of torch's threads
+        _sample_chunk(logits, masks, words, 0, len(words), actions, log_probabilities)
+    else:
+        _sample_parallel(logits, masks, words, threads, actions, log_probabilities)
     return actions, log_probabilities
