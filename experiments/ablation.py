@@ -21,15 +21,16 @@ import agents
 from agents.arena import play_blocks
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
-from experiments.training import over_seeds, trained
+from experiments.training import all_trained, over_seeds
 
 SEED = 2**57  # apart from training (below 2**32) and all other measurements
 BASE = "base"
 LADDER = ("anchor", "ev", "tuned")
 ARMS = {
     BASE: "",
-    "all selves": "--mix self=1",
-    "no older selves": "--mix self=.7 tuned=.15 ev=.1 anchor=.05",
+    "selves alone": "--mix self=.75 past=.25",
+    "no older selves": "--mix self=.4 tuned=.2 ev=.2 anchor=.2",
+    "several learn beside others": "--no-lone",
     "critic sees as the policy": "--no-privileged-critic",
     "KL to slow average": "--kl-coef 0.05",
     "margin beside winning": "--margin-coef 0.01",
@@ -40,6 +41,7 @@ ARMS = {
     "2 x 256": "--hidden-sizes 256 256",
     "more entropy": "--ent-coef 0.03",
     "half the learning rate": "--learning-rate 0.0005",
+    "minibatches of 4096": "--batch-size 4096",
 }
 
 
@@ -49,7 +51,7 @@ class Config:
 
     seeds: tuple[int, ...] = (0, 1, 2)
     """One run of each arm."""
-    total_timesteps: int = 8_000_000
+    total_timesteps: int = 5_000_000
     """Decisions learned from in a run."""
     num_players: int = 4
     """Seats at the tables."""
@@ -57,6 +59,8 @@ class Config:
     """Deals for each policy against each kind of table."""
     arms: tuple[str, ...] = tuple(ARMS)
     """Those to look at; the base is always among them."""
+    workers: int = 2
+    """Runs at a time, each on one core."""
     runs: Path = Path("runs/ablation")
     """Where the run folders are kept; an interrupted ablation goes on from them."""
 
@@ -66,13 +70,11 @@ def run_of(arm: str, seed: int, config: Config) -> Path:
     return config.runs / f"{arm.replace(' ', '-')}-seed{seed}"
 
 
-def train_arm(arm: str, seed: int, config: Config) -> dict[str, Any]:
-    """The run of an arm: its minutes and settings."""
-    few = f"--curve-every {config.total_timesteps} --curve-blocks 50 --evaluation-blocks 50".split()
+def options_of(arm: str, seed: int, config: Config) -> list[str]:
+    """For `python -m train`."""
+    few = f"--curve-every {config.total_timesteps} --curve-blocks 50 --evaluation-blocks 50 --threads 1".split()
     size = f"--num-players {config.num_players} --total-timesteps {config.total_timesteps} --seed {seed}".split()
-    options = ["--algorithm", "selfplay", *size, *few, *ARMS[arm].split()]
-    run = trained(run_of(arm, seed, config), options)
-    return {"seed": seed} | {name: run[name] for name in ("minutes", "commit", "config")}
+    return ["--algorithm", "selfplay", *size, *few, *ARMS[arm].split()]
 
 
 def tables_of(seed: int, config: Config) -> dict[str, list[str]]:
@@ -136,10 +138,11 @@ def main(config: Config) -> None:
     if unknown := set(arms) - set(ARMS):
         raise ValueError(f"--arms: no {sorted(unknown)}; there are {list(ARMS)}")
     runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in arms}
-    for seed in config.seeds:
-        for arm in arms:
-            console.print(f"{arm}, seed {seed}", highlight=False)
-            runs[arm].append(train_arm(arm, seed, config))
+    wanted = [(arm, seed) for seed in config.seeds for arm in arms]
+    begun = [(run_of(arm, seed, config), options_of(arm, seed, config)) for arm, seed in wanted]
+    for (arm, seed), run in zip(wanted, all_trained(begun, workers=config.workers), strict=True):
+        console.print(f"{arm}, seed {seed}: trained in {run['minutes']:.1f} minutes", highlight=False)
+        runs[arm].append({"seed": seed} | {name: run[name] for name in ("minutes", "commit", "config")})
     measured = {
         arm: [shares(arm, seed, config) for seed in config.seeds] for arm in track(arms, "measuring the policies")
     }

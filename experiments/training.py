@@ -4,7 +4,8 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,20 @@ from agents.arena import bootstrap
 from train.run_folder import CONFIG, CURVE, EVALUATION, RunError
 
 
-def trained(folder: Path, options: Sequence[str]) -> dict[str, Any]:
+def trained(folder: Path, options: Sequence[str], *, quiet: bool = False) -> dict[str, Any]:
     """Settings, commit, evaluation, curve and minutes of the run in `folder`, trained with `options` if need be.
 
-    Raises `RunError` if training fails, and passes Ctrl-C on.
+    quiet: what it says goes to FOLDER.log. Raises `RunError` if training fails, and passes Ctrl-C
+    on.
     """
     if not (folder / EVALUATION).exists():
         begin = ["--resume", str(folder)] if _has_checkpoint(folder) else _anew(folder, options)
-        status = subprocess.run([sys.executable, "-m", "train", *begin], check=False).returncode
+        log = folder.with_name(folder.name + ".log")
+        status = _train(begin, log if quiet else None)
         if status == 130:
             raise KeyboardInterrupt
         if status:
-            raise RunError(f"training in {folder} ended with status {status}; what it said stands above")
+            raise RunError(f"training in {folder} ended with status {status}; see {log if quiet else 'above'}")
     evaluation = json.loads((folder / EVALUATION).read_text())
     begun = json.loads((folder / CONFIG).read_text())
     return {
@@ -36,6 +39,30 @@ def trained(folder: Path, options: Sequence[str]) -> dict[str, Any]:
         "results": evaluation["results"],
         "curve": json.loads((folder / CURVE).read_text()),
     }
+
+
+def all_trained(runs: Sequence[tuple[Path, Sequence[str]]], *, workers: int) -> Iterator[dict[str, Any]]:
+    """`trained` for each folder and its options, in order, `workers` at a time.
+
+    With several at a time what they say goes to FOLDER.log.
+    """
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(trained, folder, options, quiet=workers > 1) for folder, options in runs]
+        try:
+            for run in waiting:
+                yield run.result()
+        finally:
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C those under way save and end, and no more are begun
+
+
+def _train(options: Sequence[str], log: Path | None) -> int:
+    """The exit status of `python -m train`."""
+    command = [sys.executable, "-m", "train", *options]
+    if log is None:
+        return subprocess.run(command, check=False).returncode
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as file:
+        return subprocess.run(command, check=False, stdout=file, stderr=file).returncode
 
 
 def _has_checkpoint(folder: Path) -> bool:

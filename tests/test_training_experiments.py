@@ -9,7 +9,7 @@ import pytest
 
 import agents
 from experiments import ablation, exploit, kills, results, training, training_speed
-from experiments.training import over_seeds, trained
+from experiments.training import all_trained, over_seeds, trained
 from train.config import DEFAULTS
 from train.run_folder import RunError
 
@@ -48,6 +48,22 @@ def test_a_run_that_was_stopped_before_its_first_checkpoint_begins_anew_and_no_o
     with pytest.raises(RunError, match="ended with status 2"):
         trained(other, TINY)
     assert (other / "thesis.txt").exists()
+
+
+def test_runs_side_by_side_come_back_in_order_and_say_what_they_say_into_files_of_their_own(tmp_path, capfd):
+    wanted = [(tmp_path / f"seed{seed}", [*TINY, "--seed", str(seed)]) for seed in (3, 1)]
+    found = list(all_trained(wanted, workers=2))
+    assert [run["config"]["seed"] for run in found] == [3, 1]
+    assert capfd.readouterr() == ("", "")
+    assert "evaluating" in (tmp_path / "seed3.log").read_text()
+    assert found[1]["curve"] == trained(*wanted[1])["curve"]
+
+
+def test_where_a_run_fails_no_more_are_begun_and_its_file_is_named(tmp_path):
+    wanted = [(tmp_path / str(k), ["--no-such-option"]) for k in range(4)]
+    with pytest.raises(RunError, match=r"0\.log"):
+        list(all_trained(wanted, workers=2))
+    assert not (tmp_path / "3.log").exists()
 
 
 def test_the_mean_over_seeds_keeps_what_each_seed_got():

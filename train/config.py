@@ -163,7 +163,7 @@ class SelfplayConfig(Config):
     """Of the networks' products; auto: 16 bits where the machine is faster with them."""
     init: str | None = None
     """Begin with the policy in this run folder (or policy.json) instead of random weights; its layers must fit."""
-    lone: bool = False
+    lone: bool = True
     """At tables with others than selves only one seat learns, instead of one to all but one."""
     privileged_critic: bool = True
     """Let the critic see all hidden cards; the policy never does."""
@@ -211,14 +211,14 @@ DEFAULTS: dict[str, Config] = {
         open_mice=True,
         reward="win",
         reward_scale=1.0,
-        mix=("self=0.6", "past=0.1", "tuned=0.15", "ev=0.1", "anchor=0.05"),
+        mix=("self=0.3", "past=0.1", "tuned=0.2", "ev=0.2", "anchor=0.2"),
         num_past=3,
         remember_every=100,
         against=("random", "anchor", "ev", "tuned"),
-        num_envs=1024,
-        num_steps=64,
-        batch_size=8192,
-        update_epochs=3,
+        num_envs=256,
+        num_steps=128,
+        batch_size=1024,
+        update_epochs=4,
         learning_rate=1e-3,
         curve_every=5_000_000,
     ),
