@@ -59,11 +59,11 @@ def test_runs_side_by_side_come_back_in_order_and_say_what_they_say_into_files_o
     assert found[1]["curve"] == trained(*wanted[1])["curve"]
 
 
-def test_where_a_run_fails_no_more_are_begun_and_its_file_is_named(tmp_path):
-    wanted = [(tmp_path / str(k), ["--no-such-option"]) for k in range(4)]
+def test_after_a_failure_no_more_runs_are_begun_and_the_file_that_tells_of_it_is_named(tmp_path):
+    wanted = [(tmp_path / str(k), ["--no-such-option"]) for k in range(8)]
     with pytest.raises(RunError, match=r"0\.log"):
         list(all_trained(wanted, workers=2))
-    assert not (tmp_path / "3.log").exists()
+    assert not (tmp_path / "7.log").exists()  # one or two more may have begun before the failure was seen
 
 
 def test_the_mean_over_seeds_keeps_what_each_seed_got():

@@ -207,7 +207,7 @@ DEFAULTS: dict[str, Config] = {
     "maskable-ppo": Config(),
     "selfplay": SelfplayConfig(
         algorithm="selfplay",
-        total_timesteps=35_000_000,
+        total_timesteps=9_500_000,
         open_mice=True,
         reward="win",
         reward_scale=1.0,
@@ -220,7 +220,7 @@ DEFAULTS: dict[str, Config] = {
         batch_size=1024,
         update_epochs=4,
         learning_rate=1e-3,
-        curve_every=5_000_000,
+        curve_every=1_000_000,
     ),
 }
 
