@@ -61,6 +61,8 @@ class Config:
     """Of the policy: two actions whose leads differ by this are played e to 1."""
     hidden_sizes: tuple[int, ...] = (256, 256)
     """Of the network."""
+    raises: bool = True
+    """Give every raise a logit of its own; a run that is to begin from this policy needs the same."""
     epochs: int = 6
     """Passes over all samples."""
     batch_size: int = 4096
@@ -170,7 +172,7 @@ def _centred(values: Tensor, tried: Tensor) -> Tensor:
 def fit(config: Config, observations: Tensor, found: Tensor) -> ActorCritic:
     """The network fitted to all samples."""
     torch.set_num_threads(config.threads)
-    network = ActorCritic(OBS_SIZE, config.hidden_sizes, raises=False, seed=config.seed)
+    network = ActorCritic(OBS_SIZE, config.hidden_sizes, raises=config.raises, seed=config.seed)
     optimizer = torch.optim.Adam(network.actor.parameters(), lr=config.learning_rate, fused=True)
     count = max(1, len(found) // config.batch_size)
     steps, generator = count * config.epochs, torch.Generator().manual_seed(config.seed)
