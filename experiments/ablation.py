@@ -2,12 +2,16 @@
 
 Every arm changes one thing of the base and is trained with several seeds for the same number of decisions. A policy is
 then measured alone against copies of players of the ladder, and alone against copies of the base's policies, on the
-same deals for all arms, so that an arm can be compared with the base deal by deal.
+same deals for all arms, so that an arm can be compared with the base deal by deal. An arm whose options name another
+in braces is given the policy of that arm's run with the same seed; `{distilled}` is what `python -m train.distill` makes.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
 
+import re
+import shlex
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,16 +25,19 @@ import agents
 from agents.arena import play_blocks
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
-from experiments.training import all_trained, over_seeds
+from experiments.training import all_trained, distilled, over_seeds
 
 SEED = 2**57  # apart from training (below 2**32) and all other measurements
-BASE = "base"
+BASE, DISTILLED, EXPLOITER = "base", "distilled", "exploiter of the base"
 LADDER = ("anchor", "ev", "tuned")
+FROM_DISTILLED = "--init {distilled} --raises --hidden-sizes 256 256"
 ARMS = {
     BASE: "",
     "selves alone": "--mix self=.75 past=.25",
     "no older selves": "--mix self=.4 tuned=.2 ev=.2 anchor=.2",
     "several learn beside others": "--no-lone",
+    EXPLOITER: "--mix net:{base}=1",
+    "exploiter among the others": f"--mix self=.3 past=.1 tuned=.15 ev=.15 anchor=.15 net:{{{EXPLOITER}}}=.15",
     "critic sees as the policy": "--no-privileged-critic",
     "KL to slow average": "--kl-coef 0.05",
     "margin beside winning": "--margin-coef 0.01",
@@ -39,9 +46,9 @@ ARMS = {
     "logits for raises": "--raises",
     "2 x 64": "--hidden-sizes 64 64",
     "2 x 256": "--hidden-sizes 256 256",
-    "more entropy": "--ent-coef 0.03",
-    "half the learning rate": "--learning-rate 0.0005",
     "minibatches of 4096": "--batch-size 4096",
+    "from distilled": FROM_DISTILLED,
+    "from distilled, KL to it": f"{FROM_DISTILLED} --kl-coef 0.1 --average-decay 1.0",
 }
 
 
@@ -51,7 +58,7 @@ class Config:
 
     seeds: tuple[int, ...] = (0, 1, 2)
     """One run of each arm."""
-    total_timesteps: int = 5_000_000
+    total_timesteps: int = 3_000_000
     """Decisions learned from in a run."""
     num_players: int = 4
     """Seats at the tables."""
@@ -67,14 +74,45 @@ class Config:
 
 def run_of(arm: str, seed: int, config: Config) -> Path:
     """Where an arm's run lies."""
-    return config.runs / f"{arm.replace(' ', '-')}-seed{seed}"
+    name = "".join(letter if letter.isalnum() else "-" for letter in arm)
+    return config.runs / (name if arm == DISTILLED else f"{name}-seed{seed}")
+
+
+def named_in(arm: str) -> list[str]:
+    """The arms whose policies an arm's options name."""
+    return re.findall(r"\{(.+?)\}", ARMS.get(arm, ""))
 
 
 def options_of(arm: str, seed: int, config: Config) -> list[str]:
     """For `python -m train`."""
     few = f"--curve-every {config.total_timesteps} --curve-blocks 50 --evaluation-blocks 50 --threads 1".split()
     size = f"--num-players {config.num_players} --total-timesteps {config.total_timesteps} --seed {seed}".split()
-    return ["--algorithm", "selfplay", *size, *few, *ARMS[arm].split()]
+    own = re.sub(r"\{(.+?)\}", lambda name: shlex.quote(str(run_of(name[1], seed, config))), ARMS[arm])
+    return ["--algorithm", "selfplay", *size, *few, *shlex.split(own)]
+
+
+def with_named(arms: Iterable[str]) -> list[str]:
+    """The base, these arms and those that they name."""
+    found = [BASE]
+    for arm in arms:
+        found += [*with_named(named_in(arm)), arm] if named_in(arm) else [arm]
+    return list(dict.fromkeys(found))
+
+
+def depth(arm: str) -> int:
+    """How many arms must be trained one after the other before this one."""
+    return max((1 + depth(name) for name in named_in(arm)), default=0)
+
+
+def all_runs(arms: Sequence[str], config: Config) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Train every arm with every seed, those that others name before those: arm, seed and what `trained` tells."""
+    if DISTILLED in arms:
+        distilled(run_of(DISTILLED, 0, config), ["--threads", str(config.workers)])
+    for level in range(1 + max(map(depth, arms))):
+        wanted = [(arm, seed) for seed in config.seeds for arm in arms if arm != DISTILLED and depth(arm) == level]
+        begun = [(run_of(arm, seed, config), options_of(arm, seed, config)) for arm, seed in wanted]
+        for (arm, seed), run in zip(wanted, all_trained(begun, workers=config.workers), strict=True):
+            yield arm, seed, run
 
 
 def tables_of(seed: int, config: Config) -> dict[str, list[str]]:
@@ -134,13 +172,12 @@ def plot(results: dict[str, Any], path: Path) -> None:
 def main(config: Config) -> None:
     """Train, measure, store and plot."""
     started, console = time.monotonic(), Console()
-    arms = list(dict.fromkeys((BASE, *config.arms)))
-    if unknown := set(arms) - set(ARMS):
+    if unknown := set(config.arms) - set(ARMS):
         raise ValueError(f"--arms: no {sorted(unknown)}; there are {list(ARMS)}")
+    needed = with_named(config.arms)
+    arms = [arm for arm in ARMS if arm in needed]
     runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in arms}
-    wanted = [(arm, seed) for seed in config.seeds for arm in arms]
-    begun = [(run_of(arm, seed, config), options_of(arm, seed, config)) for arm, seed in wanted]
-    for (arm, seed), run in zip(wanted, all_trained(begun, workers=config.workers), strict=True):
+    for arm, seed, run in all_runs(needed, config):
         console.print(f"{arm}, seed {seed}: trained in {run['minutes']:.1f} minutes", highlight=False)
         runs[arm].append({"seed": seed} | {name: run[name] for name in ("minutes", "commit", "config")})
     measured = {

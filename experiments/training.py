@@ -25,11 +25,7 @@ def trained(folder: Path, options: Sequence[str], *, quiet: bool = False) -> dic
     if not (folder / EVALUATION).exists():
         begin = ["--resume", str(folder)] if _has_checkpoint(folder) else _anew(folder, options)
         log = folder.with_name(folder.name + ".log")
-        status = _train(begin, log if quiet else None)
-        if status == 130:
-            raise KeyboardInterrupt
-        if status:
-            raise RunError(f"training in {folder} ended with status {status}; see {log if quiet else 'above'}")
+        _check(_train(begin, log if quiet else None), f"training in {folder}", str(log) if quiet else "above")
     evaluation = json.loads((folder / EVALUATION).read_text())
     begun = json.loads((folder / CONFIG).read_text())
     return {
@@ -53,6 +49,19 @@ def all_trained(runs: Sequence[tuple[Path, Sequence[str]]], *, workers: int) -> 
                 yield run.result()
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C those under way save and end, and no more are begun
+
+
+def distilled(folder: Path, options: Sequence[str]) -> None:
+    """Have `python -m train.distill` make the network in `folder`, or what is missing. Raises as `trained`."""
+    command = [sys.executable, "-m", "train.distill", "--run", str(folder), *options]
+    _check(subprocess.run(command, check=False).returncode, f"distilling into {folder}", "above")
+
+
+def _check(status: int, work: str, place: str) -> None:
+    if status == 130:
+        raise KeyboardInterrupt
+    if status:
+        raise RunError(f"{work} ended with status {status}; see {place}")
 
 
 def _train(options: Sequence[str], log: Path | None) -> int:

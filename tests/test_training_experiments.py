@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import agents
+from agents.network import save_policy
 from experiments import ablation, exploit, kills, results, training, training_speed
 from experiments.training import all_trained, over_seeds, trained
-from train.config import DEFAULTS
+from felicity_env import OBS_SIZE
+from train.policy import ActorCritic
 from train.run_folder import RunError
 
 SMALL = "--num-envs 16 --num-steps 32 --batch-size 128 --threads 1 --curve-blocks 2 --evaluation-blocks 2"
@@ -114,13 +116,36 @@ def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_
     assert all((a[0] == b[0]).all() for a, b in zip(target.layers, begun.layers, strict=True))
 
 
-def test_the_arms_of_the_ablation_are_settings_that_exist_and_change_something():
+def test_the_arms_of_the_ablation_are_settings_that_exist_and_change_something(tmp_path):
     from train.__main__ import read_arguments
 
-    base = DEFAULTS["selfplay"]
-    for arm, options in ablation.ARMS.items():
-        config = read_arguments(["--algorithm", "selfplay", *options.split()])
-        assert (config == base) == (arm == ablation.BASE), arm
+    config = ablation.Config(runs=tmp_path / "of the ablation")
+    for name in {name for arm in ablation.ARMS for name in ablation.named_in(arm)}:
+        run_of_named = ablation.run_of(name, 5, config)
+        run_of_named.mkdir(parents=True)
+        save_policy(run_of_named, ActorCritic(OBS_SIZE, (8,), raises=False, seed=0).layers(), open_mice=True)
+    base = read_arguments(ablation.options_of(ablation.BASE, 5, config))
+    for arm in ablation.ARMS:
+        changed = read_arguments(ablation.options_of(arm, 5, config))
+        assert (changed == base) == (arm == ablation.BASE), arm
+
+
+def test_arms_are_trained_after_those_that_their_options_name():
+    arms = ablation.with_named(["2 x 64", "exploiter among the others", "from distilled"])
+    assert arms == ["base", "2 x 64", ablation.EXPLOITER, "exploiter among the others", "distilled", "from distilled"]
+    assert [ablation.depth(arm) for arm in arms] == [0, 0, 1, 2, 0, 1]
+
+
+def test_a_network_is_distilled_for_the_arms_that_want_one(tmp_path, stored, monkeypatch):
+    asked = []
+    monkeypatch.setattr(ablation, "distilled", lambda folder, _: asked.append(folder))
+    monkeypatch.setattr(ablation, "all_trained", lambda runs, **_: [{} for _ in runs])
+    config = ablation.Config(runs=tmp_path, seeds=(0, 3))
+    assert len(list(ablation.all_runs(["base", "2 x 64"], config))) == 4
+    assert not asked
+    trained_arms = [found[:2] for found in ablation.all_runs(ablation.with_named(["from distilled"]), config)]
+    assert trained_arms == [("base", 0), ("base", 3), ("from distilled", 0), ("from distilled", 3)]
+    assert asked == [tmp_path / "distilled"]
 
 
 def test_the_base_is_compared_with_its_other_seeds_and_gains_nothing_over_itself():
