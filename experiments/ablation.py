@@ -3,7 +3,7 @@
 Every arm changes one thing of the base and is trained with several seeds for the same number of decisions. A policy is
 then measured alone against copies of players of the ladder, and alone against copies of the base's policies, on the
 same deals for all arms, so that an arm can be compared with the base deal by deal. An arm whose options name another
-in braces is given the policy of that arm's run with the same seed; `{distilled}` is what `python -m train.distill` makes.
+in braces gets the policy of that arm's run with the same seed; `{distilled}` is what `python -m train.distill` makes.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
