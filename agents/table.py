@@ -3,17 +3,20 @@
 import importlib
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from agents.compiled import COMPILED, CompiledPlayer
 from agents.search import search_player
 from felicity_env import Player
 
+REFERENCE = Path(__file__).parent / "net"  # the policy that `net` alone stands for, with its model card
 
-def _network(path: str) -> Player:
-    from agents.network import NetworkPlayer  # needs safetensors, which a base install lacks
 
-    return NetworkPlayer(path)
+def _network(path: str = "") -> Player:
+    from agents.network import GREEDY, NetworkPlayer  # needs safetensors, which a base install lacks
+
+    return NetworkPlayer(f"{REFERENCE}{path}" if path in ("", GREEDY) else path)
 
 
 class Code(NamedTuple):
@@ -21,14 +24,20 @@ class Code(NamedTuple):
 
     constructor: Callable[..., Player]
     help: str
-    needs_argument: bool = False
+    argument: Literal["none", "optional", "needed"] = "none"
 
 
 PLAYERS = {
     **{name: Code(partial(CompiledPlayer, name), line) for name, line in COMPILED.items()},
-    "mc": Code(partial(search_player, learns=False), "mc:N, determinised Monte Carlo, N playouts a decision", True),
-    "ismcts": Code(partial(search_player, learns=True), "ismcts:N, information-set tree search; @2: two threads", True),
-    "net": Code(_network, "net:PATH, a trained policy (a run folder or its policy.json), net:PATH@greedy", True),
+    "mc": Code(partial(search_player, learns=False), "mc:N, determinised Monte Carlo, N playouts a decision", "needed"),
+    "ismcts": Code(
+        partial(search_player, learns=True), "ismcts:N, information-set tree search; @2: two threads", "needed"
+    ),
+    "net": Code(
+        _network,
+        "the reference player; net:PATH, another policy (a run folder or its policy.json); @greedy: its best action",
+        "optional",
+    ),
 }
 
 
@@ -46,12 +55,12 @@ def make(code: str) -> Player:
 
 
 def _from_table(name: str, argument: str, *, has_argument: bool) -> Player:
-    constructor, help_line, needs_argument = PLAYERS[name]
-    if needs_argument and not argument:
-        raise ValueError(f"{name!r} needs an argument: {help_line}")
-    if has_argument and not needs_argument:
+    code = PLAYERS[name]
+    if not argument and (code.argument == "needed" or (has_argument and code.argument == "optional")):
+        raise ValueError(f"{name!r} needs an argument: {code.help}")
+    if code.argument == "none" and has_argument:
         raise ValueError(f"{name!r} takes no argument, got {argument!r}")
-    return constructor(argument) if needs_argument else constructor()
+    return code.constructor(*filter(None, [argument]))
 
 
 def _from_module(module: str, function: str) -> Player:

@@ -9,7 +9,7 @@ import pytest
 
 import agents
 from agents.network import save_policy
-from experiments import ablation, exploit, kills, results, training, training_speed
+from experiments import ablation, exploit, kills, reference, results, training, training_speed
 from experiments.training import all_trained, over_seeds, trained
 from felicity_env import OBS_SIZE
 from train.policy import ActorCritic
@@ -23,7 +23,7 @@ TINY = [*SMALL.split(), "--algorithm", "selfplay", "--hidden-sizes", "8", "--tot
 def stored(tmp_path, monkeypatch) -> Path:
     """Where results go instead of the project's folder."""
     folder = tmp_path / "results"
-    for module in (results, exploit, ablation):
+    for module in (results, exploit, ablation, reference):
         monkeypatch.setattr(module, "RESULTS", folder)
     return folder
 
@@ -116,14 +116,18 @@ def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_
     assert all((a[0] == b[0]).all() for a, b in zip(target.layers, begun.layers, strict=True))
 
 
+def random_policy(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    layers = ActorCritic(OBS_SIZE, (8,), raises=True, seed=0).layers()
+    save_policy(folder, layers, open_mice=True, activation="relu")
+
+
 def test_the_arms_of_the_ablation_are_settings_that_exist_and_change_something(tmp_path):
     from train.__main__ import read_arguments
 
     config = ablation.Config(runs=tmp_path / "of the ablation")
     for name in {name for arm in ablation.ARMS for name in ablation.named_in(arm)}:
-        run_of_named = ablation.run_of(name, 5, config)
-        run_of_named.mkdir(parents=True)
-        save_policy(run_of_named, ActorCritic(OBS_SIZE, (8,), raises=False, seed=0).layers(), open_mice=True)
+        random_policy(ablation.run_of(name, 5, config))
     base = read_arguments(ablation.options_of(ablation.BASE, 5, config))
     for arm in ablation.ARMS:
         changed = read_arguments(ablation.options_of(arm, 5, config))
@@ -161,6 +165,30 @@ def test_the_base_is_compared_with_its_other_seeds_and_gains_nothing_over_itself
 def test_an_arm_that_is_not_there_is_named(stored, tmp_path):
     with pytest.raises(ValueError, match="--arms: no"):
         ablation.main(ablation.Config(arms=("more luck",), runs=tmp_path))
+
+
+def test_the_reference_player_is_distilled_trained_chosen_and_packed(tmp_path, stored, monkeypatch):
+    monkeypatch.setattr(reference, "SETUPS", {3: None})
+    monkeypatch.setattr(reference, "AGAINST", ("anchor", "ev"))
+    monkeypatch.setattr(reference, "RECIPE", f"{SMALL} --raises --hidden-sizes 8 --mix self=1")
+    monkeypatch.setattr(reference, "distilled", lambda folder, _: random_policy(folder))
+    config = reference.Config(seeds=(0, 1), total_timesteps=600, num_blocks=2, runs=tmp_path, pack=tmp_path / "pack")
+    (config.pack).mkdir()
+    (config.pack / "README.md").write_text("the card")
+    reference.main(config)
+    written = json.loads((stored / "reference.json").read_text())["results"]
+    assert [run["seed"] for run in written["runs"]] == [0, 1]
+    best = max(written["runs"], key=lambda run: run["worst"])
+    assert written["best"] == best["seed"]
+    gains = [match["win_share"]["value"] - 1 / 3 for match in best["selection"]]
+    assert best["worst"] == min(gains)
+    assert len(gains) == 2
+    assert best["config"]["mix"] == ["self=1", f"net:{tmp_path / 'distilled'}=0.15"]
+    policy = (config.run_of(best["seed"]) / "policy.safetensors").read_bytes()
+    assert (config.pack / "policy.safetensors").read_bytes() == policy
+    assert (config.pack / "README.md").read_text() == "the card"
+    assert agents.make(f"net:{config.pack}")
+    assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_killed_runs_are_compared_with_their_twins(tmp_path, stored, capfd):
