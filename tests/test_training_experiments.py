@@ -9,7 +9,7 @@ import pytest
 
 import agents
 from agents.network import save_policy
-from experiments import ablation, exploit, kills, reference, results, training, training_speed
+from experiments import ablation, exploit, kills, reference, reference_strength, results, training, training_speed
 from experiments.training import all_trained, over_seeds, trained
 from felicity_env import OBS_SIZE
 from train.policy import ActorCritic
@@ -189,6 +189,32 @@ def test_the_reference_player_is_distilled_trained_chosen_and_packed(tmp_path, s
     assert (config.pack / "README.md").read_text() == "the card"
     assert agents.make(f"net:{config.pack}")
     assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_reference_player_is_measured_in_both_formats_against_searches_of_a_given_time(tmp_path, stored, capfd):
+    random_policy(tmp_path / "net")
+    config = reference_strength.Config(
+        num_players=3,
+        player=f"net:{tmp_path / 'net'}",
+        against=("anchor", "mc"),
+        milliseconds=0.05,
+        deals=6,
+        search_deals=2,
+        workers=1,
+        out=tmp_path / "out",
+    )
+    reference_strength.main(config)
+    written = json.loads((stored / "reference_strength_3p.json").read_text())
+    anchor, search = written["config"]["codes"]
+    assert anchor == "anchor"
+    assert 1 <= int(search.removeprefix("mc:")) < 100
+    pairs = written["results"]["pairs"]
+    names = [(pair["one"], pair["rest"]) for pair in pairs]
+    assert names == [(config.player, anchor), (anchor, config.player), (config.player, search), (search, config.player)]
+    assert [pair["measures"]["win_share"]["blocks"] for pair in pairs] == [6, 6, 2, 2]
+    capfd.readouterr()
+    reference_strength.main(config)  # a second time nothing is timed or played
+    assert json.loads((stored / "reference_strength_3p.json").read_text())["results"] == written["results"]
 
 
 def test_killed_runs_are_compared_with_their_twins(tmp_path, stored, capfd):
