@@ -33,11 +33,11 @@ LADDER = ("anchor", "ev", "tuned")
 FROM_DISTILLED = "--init {distilled} --raises --hidden-sizes 256 256"
 ARMS = {
     BASE: "",
-    "selves alone": "--mix self=.75 past=.25",
-    "no older selves": "--mix self=.4 tuned=.2 ev=.2 anchor=.2",
+    "selves alone": "--mix self=1",
+    "older selves among the others": "--mix self=.3 past=.1 tuned=.2 ev=.2 anchor=.2",
     "several learn beside others": "--no-lone",
     EXPLOITER: "--mix net:{base}=1",
-    "exploiter among the others": f"--mix self=.3 past=.1 tuned=.15 ev=.15 anchor=.15 net:{{{EXPLOITER}}}=.15",
+    "exploiter among the others": f"--mix self=.3 tuned=.2 ev=.2 anchor=.2 net:{{{EXPLOITER}}}=.1",
     "critic sees as the policy": "--no-privileged-critic",
     "KL to slow average": "--kl-coef 0.05",
     "margin beside winning": "--margin-coef 0.01",
@@ -46,7 +46,7 @@ ARMS = {
     "logits for raises": "--raises",
     "2 x 64": "--hidden-sizes 64 64",
     "2 x 256": "--hidden-sizes 256 256",
-    "minibatches of 4096": "--batch-size 4096",
+    "minibatches of 2048": "--batch-size 2048",
     "from distilled": FROM_DISTILLED,
     "from distilled, KL to it": f"{FROM_DISTILLED} --kl-coef 0.1 --average-decay 1.0",
 }

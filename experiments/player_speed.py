@@ -4,6 +4,8 @@ Decisions a second in a batch on one core, over positions from games of each pla
 second from such positions to the end of the game, every seat as `ev`; and the time of a tournament as a user runs it.
 """
 
+import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
+
 import subprocess
 import sys
 import time
@@ -92,7 +94,7 @@ def main(config: Config) -> None:
     """Measure and store."""
     started = time.monotonic()
     results: dict[str, Any] = {
-        "decisions_per_second": {c: decisions_per_second(c, config) for c in track(COMPILED, "players")},
+        "decisions_per_second": {c: decisions_per_second(c, config) for c in track((*COMPILED, "net"), "players")},
         "playouts_per_second": {c: playouts_per_second(c, config) for c in ("random", "ev", "tuned")},
         "tournament": {"options": TOURNAMENT, "seconds": tournament_seconds()},
     }

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from experiments.report import shares_of
-from experiments.results import read_result
+from experiments.results import RESULTS, read_result
 from experiments.tables import estimate, table
 
 
@@ -122,7 +122,10 @@ def player_speed() -> str:
     stored = read_result("player_speed")
     results = stored["results"]
     rows = [
-        (f"`{code}`: decisions/s in a batch, one core, millions", f"{value['value'] / 1e6:.1f}")
+        (
+            f"`{code}`: decisions/s in a batch, one core, millions",
+            f"{value['value'] / 1e6:.{2 if code == 'net' else 1}f}",
+        )
         for code, value in results["decisions_per_second"].items()
     ]
     for code, value in results["playouts_per_second"].items():
@@ -169,6 +172,48 @@ def first_player(algorithm: str) -> str:
     ev = stored["results"]["ev"]
     rows.append(("`ev` instead", *(f"{ev[code]:.3f}" if code in ev else "" for code in codes), ""))
     head = ("seed", *(f"against 3 x `{code}`" for code in codes), "minutes")
+    return table(head, rows) + "\n\n" + source(stored)
+
+
+def ablation() -> str:
+    """What each part of the self-play trainer is worth."""
+    stored = read_result("ablation")
+    arms = stored["results"]
+    kinds = list(next(iter(arms.values()))["tables"])
+    rows = []
+    for arm, found in arms.items():
+        which = "gain" if found["options"] else "share"
+        rows.append((arm, *(estimate(found["tables"][kind][which]) for kind in kinds)))
+    return table(("arm", *(f"against 3 x `{kind}`" for kind in kinds)), rows) + "\n\n" + source(stored)
+
+
+def exploited() -> str:
+    """What best responses win beyond par, by target."""
+    rows = []
+    for path in sorted(RESULTS.glob("exploit_*.json")):
+        stored = read_result(path.stem)
+        config, results = stored["config"], stored["results"]
+        best = results["best"]
+        budget = f"{config['total_timesteps'] / 1e6:.0f} million x {len(results['responses'])} runs"
+        from_ = f"{best['start']}, seed {best['seed']}"
+        rows.append((f"`{config['target']}`", config["num_players"], estimate(results["gain"]), from_, budget))
+    head = ("target", "players", "gain over par, at least", "by the best response, from", "decisions")
+    return table(head, rows) + "\n\n" + source(stored)
+
+
+def training_speed() -> str:
+    """How much of its time the self-play trainer spends inside its networks."""
+    stored = read_result("training_speed")
+    rows = [
+        (
+            name,
+            estimate(found["decisions_per_second"], 0),
+            estimate(found["rate_to_bare_passes"], 2),
+            f"{found['update_epochs']} x {found['batch_size']}",
+        )
+        for name, found in stored["results"].items()
+    ]
+    head = ("networks", "decisions learned a second", "time of the bare passes, as a share", "epochs x minibatch")
     return table(head, rows) + "\n\n" + source(stored)
 
 

@@ -7,6 +7,7 @@ that does best in its worst match, on deals apart from those of every other meas
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
 
+import shlex
 import shutil
 import time
 from dataclasses import asdict, dataclass
@@ -128,7 +129,8 @@ def main(config: Config) -> None:
         console.print(f"seed {seed}: at least {worst(found):+.3f} over par", highlight=False)
     best = max(runs, key=lambda run: run["worst"])
     pack(config.run_of(best["seed"]), config.pack)
-    results = {"best": best["seed"], "runs": runs}
+    command = shlex.join(["python", "-m", "train", *options_of(best["seed"], config)])
+    results = {"best": best["seed"], "command": command, "runs": runs}
     settings = {name: value for name, value in asdict(config).items() if name not in ("runs", "pack")}
     path = write_result("reference", settings, results, started=started)
     plot(runs, RESULTS / "reference.png")

@@ -9,9 +9,21 @@ import pytest
 
 import agents
 from agents.network import save_policy
-from experiments import ablation, exploit, kills, reference, reference_strength, results, training, training_speed
+from experiments import (
+    ablation,
+    exploit,
+    kills,
+    reference,
+    reference_strength,
+    reference_style,
+    results,
+    training,
+    training_speed,
+)
 from experiments.training import all_trained, over_seeds, trained
-from felicity_env import OBS_SIZE
+from felicity_env import OBS_SIZE, SETUPS
+from felicity_env.game import AUCTION
+from tests.helpers import random_game, random_words, view_of
 from train.policy import ActorCritic
 from train.run_folder import RunError
 
@@ -23,7 +35,7 @@ TINY = [*SMALL.split(), "--algorithm", "selfplay", "--hidden-sizes", "8", "--tot
 def stored(tmp_path, monkeypatch) -> Path:
     """Where results go instead of the project's folder."""
     folder = tmp_path / "results"
-    for module in (results, exploit, ablation, reference):
+    for module in (results, exploit, ablation, reference, reference_style):
         monkeypatch.setattr(module, "RESULTS", folder)
     return folder
 
@@ -103,7 +115,7 @@ def test_the_gain_of_an_adversary_is_that_of_the_best_on_deals_of_their_own(tmp_
 
 
 def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_path, stored):
-    trained(tmp_path / "target", [*TINY, "--num-players", "3"])
+    trained(tmp_path / "target", [*TINY, "--num-players", "3", "--raises"])
     config = replace(exploit_config(tmp_path, f"net:{tmp_path / 'target'}"), seeds=(0,))
     exploit.main(config)
     (path,) = stored.glob("*.json")
@@ -215,6 +227,33 @@ def test_the_reference_player_is_measured_in_both_formats_against_searches_of_a_
     capfd.readouterr()
     reference_strength.main(config)  # a second time nothing is timed or played
     assert json.loads((stored / "reference_strength_3p.json").read_text())["results"] == written["results"]
+
+
+def test_the_style_of_a_player_is_how_often_it_raises_and_what_it_lays_when(stored):
+    config = reference_style.Config(players=("greedy", "pass"), num_players=3, num_games=40)
+    reference_style.main(config)
+    written = json.loads((stored / "reference_style.json").read_text())["results"]
+    shares = {code: [share and share["value"] for share in found] for code, found in written["raises"].items()}
+    assert set(shares["pass"]) <= {0.0, None}
+    assert len(shares["greedy"]) == len(reference_style.GAINS)
+    behind, ahead = np.array(shares["greedy"], float)[[2, -3]]  # it never pays more than the mean worth
+    assert behind < 0.3 < 0.7 < ahead
+    assert list(written["cards"]) == list(reference_style.situations_of(np.zeros(1, reference_style.FACTS)))
+    for shares_of_cards in written["cards"].values():
+        assert len(shares_of_cards) == 10
+    assert (stored / "reference_style.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_facts_of_a_decision_are_those_of_its_state():
+    states = random_game(SETUPS[4], 3).states[:-1]
+    facts = reference_style.facts_of(view_of(states, random_words(len(states))))
+    for state, fact in zip(states, facts, strict=True):
+        assert fact["bids"] == (state["phase"] == AUCTION)
+        assert fact["hand"] == state["hands"][state["seat"]]
+        assert fact["first"] == (state["seat"] == state["start_seat"])
+        scores = state["mice"][:4] + state["cat_points"][:4]
+        others = np.delete(scores, state["seat"])
+        assert fact["leads"] == (scores[state["seat"]] > others.max())
 
 
 def test_killed_runs_are_compared_with_their_twins(tmp_path, stored, capfd):
