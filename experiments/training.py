@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from agents.arena import bootstrap
-from train.run_folder import CONFIG, CURVE, EVALUATION, RunError
+from train.run_folder import CONFIG, CURVE, EVALUATION, RunError, held
 
 
 def trained(folder: Path, options: Sequence[str], *, quiet: bool = False) -> dict[str, Any]:
@@ -81,7 +81,8 @@ def _has_checkpoint(folder: Path) -> bool:
 def _anew(folder: Path, options: Sequence[str]) -> list[str]:
     """A run that was stopped before its first checkpoint makes room."""
     if (folder / CONFIG).exists():
-        shutil.rmtree(folder)
+        with held(folder):
+            shutil.rmtree(folder)
     return [*options, "--run", str(folder)]
 
 

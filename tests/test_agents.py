@@ -68,6 +68,7 @@ from tests.helpers import (
     reachable,
     view_of,
 )
+from train.policy import ActorCritic
 
 ROOT = Path(__file__).resolve().parents[1]
 MANY = 40 if COMPILED else 2
@@ -893,6 +894,31 @@ def test_the_greedy_form_of_a_saved_policy_plays_its_best_action(tmp_path):
     greedy = NetworkPlayer.of(written.layers, greedy=True).act(view)
     assert agents.make(f"net:{tmp_path}@greedy").act(view).tolist() == greedy.tolist()
     assert greedy.tolist() != written.act(view).tolist()
+
+
+@pytest.mark.parametrize("code", ["net", "net:@greedy"])
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_the_reference_player_plays_at_every_table(code, players):
+    net, batch = agents.make(code), Batch(30, players, seed=3)
+    finished = np.zeros(30, bool)
+    while not finished.all():
+        batch.step(net.act(batch.view()))  # raises at an illegal action
+        finished |= batch.terminated
+
+
+def test_the_reference_player_is_small_and_tells_how_it_was_made():
+    net = agents.make("net")
+    assert sum(file.stat().st_size for file in net.path.iterdir()) <= 4e6
+    assert all(stage["command"].startswith("python -m ") and stage["commit"] for stage in net.about["lineage"])
+
+
+def test_the_reference_player_in_torch_is_the_same():
+    net, batch = agents.make("net"), Batch(300, 4, seed=3, open_mice=True)
+    batch.play_random(40)
+    expected = net.probabilities(batch.view())
+    masks = torch.from_numpy(batch.action_masks == 1)
+    found = ActorCritic.of(net.layers).log_probabilities(torch.from_numpy(batch.observations), masks).exp()
+    assert np.allclose(found.detach().numpy(), expected, atol=1e-4)
 
 
 def test_a_policy_trained_with_open_mice_is_shown_them(tmp_path):

@@ -477,6 +477,17 @@ def test_a_missing_run_is_named_and_not_made(tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_two_processes_are_never_at_work_in_one_folder(copied):
+    before = contents(copied)
+    with run_folder.held(copied):
+        outcome = train("--resume", copied)
+    assert outcome.status == 2
+    assert f"another process is at work in {copied}" in outcome.errors
+    assert contents(copied) == before
+    with run_folder.held(copied):
+        pass  # it is free again
+
+
 def test_resume_takes_no_other_options(copied):
     before = contents(copied)
     outcome = train("--resume", copied, "--total-timesteps", "9999", "--gamma", "0.9")

@@ -19,7 +19,13 @@ from train.run_folder import RunError
 
 def main(config: Config, console: Console) -> int:
     """Train or resume; the exit status."""
-    trainer = _resumed(config, console) if config.resume else _begun(config)
+    folder = _to_resume(config) if config.resume else run_folder.create(config)
+    with run_folder.held(folder):
+        trainer = _resumed(folder, console) if config.resume else _begun(config, folder)
+        return _trained(trainer, console)
+
+
+def _trained(trainer: Trainer, console: Console) -> int:
     run, folder = trainer.run, trainer.run.folder
     console.print(f"run folder {folder}   (Ctrl-C saves and stops)", highlight=False, soft_wrap=True)
     with Progress(console, run.config.total_timesteps, trainer.timesteps) as progress:
@@ -44,8 +50,7 @@ def _trainer(config: Config, folder: Path) -> Trainer:
     return MaskablePPOTrainer(config, folder)
 
 
-def _begun(config: Config) -> Trainer:
-    folder = run_folder.create(config)
+def _begun(config: Config, folder: Path) -> Trainer:
     try:
         return _trainer(config, folder)
     except ValueError:
@@ -53,14 +58,18 @@ def _begun(config: Config) -> Trainer:
         raise
 
 
-def _resumed(config: Config, console: Console) -> Trainer:
+def _to_resume(config: Config) -> Path:
     assert config.resume is not None
     if config.changed_options():
         options = " ".join(config.changed_options())
         raise RunError(f"--resume goes on with the settings of the run; leave out {options}")
     if not config.resume.is_dir():
         raise RunError(f"there is no run folder {config.resume}")
-    trainer = _trainer(read_config(config.resume / run_folder.CONFIG), config.resume)
+    return config.resume
+
+
+def _resumed(folder: Path, console: Console) -> Trainer:
+    trainer = _trainer(read_config(folder / run_folder.CONFIG), folder)
     trainer.restore(lambda text: console.print(text, highlight=False, soft_wrap=True))
     return trainer
 

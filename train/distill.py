@@ -191,18 +191,24 @@ def fit(config: Config, observations: Tensor, found: Tensor) -> ActorCritic:
 # --- the run ----------------------------------------------------------------------------------------------------------
 
 
+def play_and_fit(config: Config, number: int) -> None:
+    """A round: its samples, and the network of all samples so far; nothing if that is there already."""
+    folder = config.run if number == config.rounds - 1 else config.run / f"round-{number + 1}"
+    if (folder / "policy.json").exists():
+        return
+    gather(config, number, NetworkPlayer(str(config.run / f"round-{number}")) if number else None)
+    network = fit(config, *gathered(config, number + 1))
+    folder.mkdir(exist_ok=True)
+    about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
+    save_policy(folder, network.layers(), activation="relu", algorithm="distill", **about)
+
+
 def main(config: Config, console: Console) -> None:
     """All rounds; the network of the last one is the policy of the run."""
     _begin(config)
-    for number in range(config.rounds):
-        folder = config.run if number == config.rounds - 1 else config.run / f"round-{number + 1}"
-        if not (folder / "policy.json").exists():
-            before = config.run / f"round-{number}"
-            gather(config, number, NetworkPlayer(str(before)) if number else None)
-            network = fit(config, *gathered(config, number + 1))
-            folder.mkdir(exist_ok=True)
-            about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
-            save_policy(folder, network.layers(), activation="relu", algorithm="distill", **about)
+    with run_folder.held(config.run):
+        for number in range(config.rounds):
+            play_and_fit(config, number)
     console.print(f"the policy plays as  net:{config.run}", highlight=False, soft_wrap=True)
 
 

@@ -40,6 +40,14 @@ class ActorCritic(nn.Module):
         self.actor = perceptron([OBS_SIZE, *hidden_sizes, outputs], gain=_ACTOR_GAIN, generator=generator)
         self.critic = perceptron([critic_inputs, *hidden_sizes, 1], gain=_CRITIC_GAIN, generator=generator)
 
+    @classmethod
+    def of(cls, layers: Layers) -> "ActorCritic":
+        """With the policy of these layers (`agents.make("net").layers`), and a critic that knows nothing yet."""
+        sizes = [bias.size for _, bias in layers]
+        network = cls(OBS_SIZE, sizes[:-1], raises=sizes[-1] > NUM_ACTIONS, seed=0)
+        network.load_layers(layers)
+        return network
+
     def logits(self, observations: Tensor) -> Tensor:
         """float32 [N, NUM_ACTIONS]."""
         outputs = self.actor(observations).float()

@@ -1,11 +1,13 @@
 """The folder of a run: what is in it, and writes that leave the old file whole when they fail."""
 
 import errno
+import fcntl
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -37,6 +39,24 @@ def create(config: Config) -> Path:
         folder.rmdir()
         raise
     return folder
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a run's folder; `RunError` if one is in it. However this process ends, it is free."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(handle, folder)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise RunError(f"another process is at work in {folder}; wait until it ends, or stop it") from None
 
 
 def remove_empty(folder: Path) -> None:
