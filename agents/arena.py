@@ -20,6 +20,7 @@ import numpy as np
 from agents.estimates import Estimate, Paired, bootstrap, paired_difference
 from agents.games import Games, PlayerError
 from agents.playout import MARGIN, WIN
+from agents.table import make
 from felicity_env import Player
 from felicity_env.game import MAX_SEATS, SETUPS, STATE, deal, rank
 from felicity_env.kernel import kernel
@@ -140,6 +141,12 @@ def play_blocks(players: Sequence[Player], *, num_blocks: int | range, seed: int
     by_seat = {name: values.reshape(seats.shape) for name, values in _measures_by_seat(games, n).items()}
     measures = {name: np.take_along_axis(values, seats, axis=2) for name, values in by_seat.items()}
     return Blocks(measures, seats, games.rounds.reshape(len(blocks), n, -1))
+
+
+def shares_alone(one: Player, rest: str, num_players: int, *, num_blocks: int | range, seed: int) -> np.ndarray:
+    """Win share in each block, [blocks], of `one` against copies of the player with the code `rest`."""
+    others = (make(rest) for _ in range(num_players - 1))
+    return play_blocks([one, *others], num_blocks=num_blocks, seed=seed).mean_of(0)
 
 
 def _measures_by_seat(games: Games, n: int) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ and illegal actions get probability zero.
 """
 
 import json
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,11 @@ class NetworkPlayer:
         player.open_mice, player.greedy, player.activation = open_mice, greedy, activation
         return player
 
+    @property
+    def digest(self) -> str:
+        """Of the weights, 8 letters."""
+        return sha256(b"".join(array.tobytes() for layer in self.layers for array in layer)).hexdigest()[:8]
+
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""
         uniforms = None if self.greedy else uniforms_of(view.seeds)
@@ -115,9 +121,14 @@ def save_policy(folder: Path, layers: Layers, **about: Any) -> None:
     (folder / "policy.json").write_text(json.dumps(text, indent=1) + "\n")
 
 
+def description_of(path: Path) -> Path:
+    """The JSON of a policy, from its folder or itself."""
+    return path / "policy.json" if path.is_dir() else path
+
+
 def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
     """The layers and the JSON of a policy; raises `ValueError` naming what is missing, damaged or out of date."""
-    description = path / "policy.json" if path.is_dir() else path
+    description = description_of(path)
     try:
         about = json.loads(description.read_text())
         tensors = load_file(description.with_suffix(".safetensors"))

@@ -1,9 +1,10 @@
 """Which parts of the self-play trainer pay? `python -m experiments.ablation`
 
-Every arm changes one thing of the base and is trained with several seeds for the same number of decisions. A policy is
-then measured alone against copies of players of the ladder, and alone against copies of the base's policies, on the
-same deals for all arms, so that an arm can be compared with the base deal by deal. An arm whose options name another
-in braces gets the policy of that arm's run with the same seed; `{distilled}` is what `python -m train.distill` makes.
+Every arm changes one thing of the base (those that begin from a network: of the arm of that size) and is trained with
+several seeds for the same number of decisions. A policy is then measured alone against copies of players of the ladder,
+and alone against copies of the base's policies, on the same deals for all arms, so that an arm can be compared with the
+base deal by deal. An arm whose options name another in braces gets the policy of that arm's run with the same seed;
+`{distilled}` is what `python -m train.distill` makes.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -22,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 
 import agents
-from agents.arena import play_blocks
+from agents.arena import shares_alone
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
 from experiments.training import all_trained, distilled, over_seeds
@@ -46,6 +47,7 @@ ARMS = {
     "logits for raises": "--raises",
     "2 x 64": "--hidden-sizes 64 64",
     "2 x 256": "--hidden-sizes 256 256",
+    "2 x 256, logits for raises": "--raises --hidden-sizes 256 256",
     "minibatches of 2048": "--batch-size 2048",
     "from distilled": FROM_DISTILLED,
     "from distilled, KL to it": f"{FROM_DISTILLED} --kl-coef 0.1 --average-decay 1.0",
@@ -70,6 +72,12 @@ class Config:
     """Runs at a time, each on one core."""
     runs: Path = Path("runs/ablation")
     """Where the run folders are kept; an interrupted ablation goes on from them."""
+
+    def __post_init__(self) -> None:
+        if len(set(self.seeds)) < max(2, len(self.seeds)):
+            raise ValueError("--seeds needs at least two different numbers: the base plays its other seeds")
+        if unknown := set(self.arms) - set(ARMS):
+            raise ValueError(f"--arms: no {sorted(unknown)}; there are {list(ARMS)}")
 
 
 def run_of(arm: str, seed: int, config: Config) -> Path:
@@ -127,12 +135,7 @@ def shares(arm: str, seed: int, config: Config) -> dict[str, np.ndarray]:
     found = {}
     for kind, codes in tables_of(seed, config).items():
         blocks = [
-            play_blocks(
-                [player, *(agents.make(code) for _ in range(config.num_players - 1))],
-                num_blocks=config.num_blocks,
-                seed=SEED,
-            ).mean_of(0)
-            for code in codes
+            shares_alone(player, code, config.num_players, num_blocks=config.num_blocks, seed=SEED) for code in codes
         ]
         found[kind] = np.mean(blocks, axis=0)
     return found
@@ -172,8 +175,6 @@ def plot(results: dict[str, Any], path: Path) -> None:
 def main(config: Config) -> None:
     """Train, measure, store and plot."""
     started, console = time.monotonic(), Console()
-    if unknown := set(config.arms) - set(ARMS):
-        raise ValueError(f"--arms: no {sorted(unknown)}; there are {list(ARMS)}")
     needed = with_named(config.arms)
     arms = [arm for arm in ARMS if arm in needed]
     runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in arms}

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-import agents
-from agents.arena import play_blocks
+from agents.arena import shares_alone
 from agents.network import Layers
 from experiments.command import NOTHING_STORED, run_command
 from experiments.results import write_result
@@ -76,8 +75,7 @@ TRAINERS = {"numbers and thermometers": MaskablePPOTrainer, "numbers alone": _Bl
 
 def block_shares(trainer: MaskablePPOTrainer, code: str, config: Config) -> np.ndarray:
     """Win share of the trained policy against three of `code` in each block."""
-    seating = [trainer.player()] + [agents.make(code) for _ in range(3)]
-    return play_blocks(seating, num_blocks=config.num_blocks, seed=EVALUATION_SEED + 1).mean_of(0)
+    return shares_alone(trainer.player(), code, 4, num_blocks=config.num_blocks, seed=EVALUATION_SEED + 1)
 
 
 def main(config: Config) -> None:

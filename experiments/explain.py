@@ -67,8 +67,9 @@ def explained(game: Game, decision: int, player: NetworkPlayer, *, worlds: int =
     """What `player` thinks at the `decision`-th decision (from 1) of a game; raises `ValueError` if there is none."""
     before = replace(game, actions=game.actions[: decision - 1])
     state = before.final_states()
-    if decision < 1 or decision > len(game.actions) + 1 or state["seat"][0] == NO_SEAT:
-        raise ValueError(f"--decision must be 1 to {len(game.actions)}, not {decision}")
+    last = len(game.actions) + (game.final_states()["seat"][0] != NO_SEAT)  # in a game begun, the one that is to come
+    if not 1 <= decision <= last:
+        raise ValueError(f"--decision must be 1 to {last}, not {decision}")
     seat = int(state["seat"][0])
     view = _view(state)
     hidden = posterior(before, seat, player)

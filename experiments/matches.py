@@ -2,8 +2,8 @@
 
 A match is a table of codes, the first of which is the one that is measured. It is played in parts of some deals; every
 part is a file, and a part that is there is not played again. What a part holds depends on the players, seed and deals
-alone; a folder knows its seed and the sources of the ladder, but not whether the weights behind `net:PATH`, or a player
-of one's own, have changed since.
+alone; a folder knows its seed, the sources of the ladder and the weights of policies, but not whether a player of one's
+own has changed since.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -33,6 +33,11 @@ from train.run_folder import RunError, write_atomically, write_json
 PACKAGES = (Path(kernel.__file__).parent, Path(agents.__file__).parent)
 
 
+def identity(code: str) -> str:
+    """The code, and the weights that it stands for now."""
+    return f"{code} {agents.make(code).digest}" if code.split(":")[0] == "net" else code  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True)
 class Match:
     """Who sits at the table, the one that is measured first; its length is the number of players."""
@@ -51,7 +56,7 @@ class Match:
     @property
     def folder(self) -> str:
         """A name for files: readable, and different for different tables."""
-        digest = hashlib.sha256("\n".join(self.codes).encode()).hexdigest()[:8]
+        digest = hashlib.sha256("\n".join(map(identity, self.codes)).encode()).hexdigest()[:8]
         words = [re.sub(r"[^A-Za-z0-9]+", "_", code)[-20:] for code in dict.fromkeys(self.codes)]
         return f"{self.num_players}p-{'-'.join(words)}-{digest}"
 
@@ -128,10 +133,10 @@ def parts_of(matches: dict[Match, int], *, seed: int, folder: Path, deals_a_part
     """All parts, the first of every match before the second of any: so the time left can soon be told."""
     parts = []
     for match, deals in matches.items():
+        place = folder / "parts" / match.folder
         for first in range(0, deals, deals_a_part):
             last = min(first + deals_a_part, deals)
-            path = folder / "parts" / match.folder / f"{first}-{last}.npz"
-            parts.append(Part(match, first, last, seed, path))
+            parts.append(Part(match, first, last, seed, place / f"{first}-{last}.npz"))
     return sorted(parts, key=lambda part: part.first)
 
 

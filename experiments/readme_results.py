@@ -179,26 +179,30 @@ def ablation() -> str:
     """What each part of the self-play trainer is worth."""
     stored = read_result("ablation")
     arms = stored["results"]
-    kinds = list(next(iter(arms.values()))["tables"])
-    rows = []
-    for arm, found in arms.items():
-        which = "gain" if found["options"] else "share"
-        rows.append((arm, *(estimate(found["tables"][kind][which]) for kind in kinds)))
-    return table(("arm", *(f"against 3 x `{kind}`" for kind in kinds)), rows) + "\n\n" + source(stored)
+    base = next(iter(arms.values()))["tables"]
+    rows = [("base: win share", *(estimate(of["share"]) for of in base.values()))]
+    for arm, found in list(arms.items())[1:]:
+        rows.append((f"{arm}: more than base", *(_signed(of["gain"]) for of in found["tables"].values())))
+    others = stored["config"]["num_players"] - 1
+    return table(("arm", *(f"against {others} x `{kind}`" for kind in base)), rows) + "\n\n" + source(stored)
+
+
+def _signed(gain: dict[str, float]) -> str:
+    return f"{gain['value']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})"
 
 
 def exploited() -> str:
     """What best responses win beyond par, by target."""
-    rows = []
-    for path in sorted(RESULTS.glob("exploit_*.json")):
-        stored = read_result(path.stem)
-        config, results = stored["config"], stored["results"]
-        best = results["best"]
-        budget = f"{config['total_timesteps'] / 1e6:.0f} million x {len(results['responses'])} runs"
-        from_ = f"{best['start']}, seed {best['seed']}"
-        rows.append((f"`{config['target']}`", config["num_players"], estimate(results["gain"]), from_, budget))
-    head = ("target", "players", "gain over par, at least", "by the best response, from", "decisions")
-    return table(head, rows) + "\n\n" + source(stored)
+    found = [read_result(path.stem) for path in sorted(RESULTS.glob("exploit_*.json"))]
+    head = ("target", "players", "gain over par, at least", "by the best response, from", "decisions", "commit")
+    return table(head, map(_exploited_row, found))
+
+
+def _exploited_row(stored: dict[str, Any]) -> tuple[Any, ...]:
+    config, results = stored["config"], stored["results"]
+    best = f"{results['best']['start']}, seed {results['best']['seed']}"
+    budget = f"{len(results['responses'])} x {config['total_timesteps'] / 1e6:.0f} million"
+    return f"`{config['target']}`", config["num_players"], estimate(results["gain"]), best, budget, stored["commit"]
 
 
 def training_speed() -> str:

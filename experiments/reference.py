@@ -1,12 +1,14 @@
-"""Make the reference player. `python -m experiments.reference`
+"""Make the reference player, or train it on. `python -m experiments.reference [--begin net]`
 
-A network is distilled from search (`python -m train.distill`), then several seeds go on from it by self-play, held near
-it by a penalty, at tables of 3, 4 and 5 with selves, players of the ladder, the distilled network and a search. The one
-that does best in its worst match, on deals apart from those of every other measurement, becomes `agents.make("net")`.
+A network is distilled from search (`python -m train.distill`), or taken from a policy that is there. Several seeds go
+on from it by self-play, held near a slow average of themselves, at tables of 3, 4 and 5 with selves, players of the
+ladder, the network of the start and a search. The one that does best in its worst match, on deals apart from those of
+every other measurement, becomes `agents.make("net")`.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
 
+import json
 import shlex
 import shutil
 import time
@@ -18,19 +20,23 @@ import matplotlib.pyplot as plt
 from rich.console import Console
 
 import agents
-from agents.arena import bootstrap, play_blocks
+from agents.arena import shares_alone
+from agents.estimates import bootstrap
+from agents.network import NetworkPlayer, description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
 from experiments.training import all_trained, distilled
 from felicity_env.game import SETUPS
+from train.run_folder import write_json
 
 SEED = 2**56  # of the selection; apart from training (below 2**32) and all other measurements
 RECIPE = (
-    "--raises --hidden-sizes 256 256 --kl-coef 0.1 --average-decay 1.0 --learning-rate 0.0004 --mix self=0.35 "
-    "anchor=0.15 ev=0.1 tuned=0.1 mc:100=0.15"
+    "--raises --hidden-sizes 256 256 --kl-coef 0.1 --average-decay 0.99 --learning-rate 0.0004 --mix self=0.35 "
+    "anchor=0.15 ev=0.15 tuned=0.1 mc:50=0.15"
 )
-DISTILLED_SHARE = 0.15  # of the games, against the distilled network
+START_SHARE = 0.1  # of the games, against the network of the start
+LINEAGE = "lineage"  # in policy.json: how the policy was made, stage by stage
 AGAINST = ("anchor", "ev", "tuned", "mc:100")
 
 
@@ -40,6 +46,8 @@ class Config:
 
     seeds: tuple[int, ...] = (0, 1, 2)
     """One run each."""
+    begin: str | None = None
+    """Code of the policy to begin from, such as net; a new network is distilled without it."""
     total_timesteps: int = 10_000_000
     """Decisions learned from in a run."""
     num_blocks: int = 300
@@ -51,23 +59,48 @@ class Config:
     pack: Path = REFERENCE
     """Folder that the policy is put into."""
 
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or self.num_blocks < 2:
+            raise ValueError("--seeds needs different numbers, at least one, and --num-blocks at least 2")
+
     def run_of(self, seed: int) -> Path:
         """Where a seed's run lies."""
         return self.runs / f"seed{seed}"
 
     @property
-    def distilled(self) -> Path:
-        """Where the distilled network lies."""
-        return self.runs / "distilled"
+    def start(self) -> Path:
+        """Where the network lies that all seeds begin with."""
+        return self.runs / "start"
+
+
+def prepare(config: Config) -> list[dict[str, Any]]:
+    """Have the network of the start in its folder; how it was made, stage by stage."""
+    if config.begin is None:
+        distilled(config.start, ["--threads", str(config.workers)])
+    else:
+        _copy_start(config.begin, config)
+    about = json.loads((config.start / "policy.json").read_text())
+    how = "train.distill" if about.get("algorithm") == "distill" else f"train --algorithm {about.get('algorithm')}"
+    return about.get(LINEAGE) or [{"command": f"python -m {how}", "commit": about.get("commit")}]
+
+
+def _copy_start(code: str, config: Config) -> None:
+    policy = agents.make(code)
+    if not isinstance(policy, NetworkPlayer):
+        raise ValueError(f"--begin {code} is no network; give net or net:PATH")
+    if not (config.start / "policy.json").exists():
+        pack(policy.path, config.start)
+    elif NetworkPlayer(str(config.start)).digest != policy.digest:
+        raise ValueError(f"the runs in {config.runs} began with another policy than {code}; choose another --runs")
 
 
 def options_of(seed: int, config: Config) -> list[str]:
     """For `python -m train`."""
-    begin = ["--algorithm", "selfplay", "--init", config.distilled, "--num-players", *SETUPS, "--seed", seed]
+    begin = ["--algorithm", "selfplay", "--init", config.start, "--num-players", *SETUPS, "--seed", seed]
     size = ["--total-timesteps", config.total_timesteps, "--threads", 1, "--save-every", 5]
     measured = ["--against", *AGAINST, "--curve-every", max(1, config.total_timesteps // 10)]
     few = ["--curve-blocks", 40, "--evaluation-blocks", 100]
-    words = [*begin, *size, *measured, *few, *RECIPE.split(), f"net:{config.distilled}={DISTILLED_SHARE}"]
+    words = [*begin, *size, *measured, *few, *RECIPE.split(), f"net:{config.start}={START_SHARE}"]
     return [str(word) for word in words]
 
 
@@ -76,9 +109,8 @@ def selection(code: str, config: Config) -> list[dict[str, Any]]:
     found = []
     for n in SETUPS:
         for other in AGAINST:
-            seating = [agents.make(code), *(agents.make(other) for _ in range(n - 1))]
-            share = bootstrap(play_blocks(seating, num_blocks=config.num_blocks, seed=SEED).mean_of(0))
-            found.append({"num_players": n, "rest": other, "par": 1 / n, "win_share": asdict(share)})
+            shares = shares_alone(agents.make(code), other, n, num_blocks=config.num_blocks, seed=SEED)
+            found.append({"num_players": n, "rest": other, "par": 1 / n, "win_share": asdict(bootstrap(shares))})
     return found
 
 
@@ -87,11 +119,19 @@ def worst(matches: list[dict[str, Any]]) -> float:
     return min(match["win_share"]["value"] - match["par"] for match in matches)
 
 
-def pack(run: Path, folder: Path) -> None:
-    """Put a run's policy where `agents.make("net")` finds it; what else is there stays."""
-    folder.mkdir(exist_ok=True)
-    for name in ("policy.safetensors", "policy.json"):
-        shutil.copyfile(run / name, folder / name)
+def pack(run: Path, folder: Path, **about: Any) -> None:
+    """Copy a run's policy into a folder, with more in its JSON; what else is in the folder stays."""
+    folder.mkdir(parents=True, exist_ok=True)
+    description = description_of(run)
+    shutil.copyfile(description.with_suffix(".safetensors"), folder / "policy.safetensors")
+    write_json(folder / "policy.json", json.loads(description.read_text()) | about)
+
+
+def stage(seed: int, run: dict[str, Any], config: Config) -> dict[str, Any]:
+    """How the policy of a seed was made from that of the start."""
+    command = shlex.join(["python", "-m", "train", *options_of(seed, config)])
+    decisions = run["curve"][-1]["timesteps"]
+    return {"command": command, "commit": run["commit"], "decisions": decisions, "hours": round(run["minutes"] / 60, 2)}
 
 
 def plot(runs: list[dict[str, Any]], path: Path) -> None:
@@ -119,7 +159,7 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
 def main(config: Config) -> None:
     """Distill, train, choose, pack and store."""
     started, console = time.monotonic(), Console()
-    distilled(config.distilled, ["--threads", str(config.workers)])
+    lineage = prepare(config)
     console.print(f"training {len(config.seeds)} runs; progress is in {config.runs}/seed*.log", highlight=False)
     wanted = [(config.run_of(seed), options_of(seed, config)) for seed in config.seeds]
     runs = []
@@ -128,9 +168,9 @@ def main(config: Config) -> None:
         runs.append({"seed": seed, "worst": worst(found), "selection": found, **run})
         console.print(f"seed {seed}: at least {worst(found):+.3f} over par", highlight=False)
     best = max(runs, key=lambda run: run["worst"])
-    pack(config.run_of(best["seed"]), config.pack)
-    command = shlex.join(["python", "-m", "train", *options_of(best["seed"], config)])
-    results = {"best": best["seed"], "command": command, "runs": runs}
+    lineage.append(stage(best["seed"], best, config))
+    pack(config.run_of(best["seed"]), config.pack, **{LINEAGE: lineage})
+    results = {"best": best["seed"], "runs": runs}
     settings = {name: value for name, value in asdict(config).items() if name not in ("runs", "pack")}
     path = write_result("reference", settings, results, started=started)
     plot(runs, RESULTS / "reference.png")

@@ -23,7 +23,7 @@ from experiments.matches import Match, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import write_result
 from experiments.tournament import estimates_of
-from train.run_folder import write_json
+from train.run_folder import RunError, write_json
 
 SEED = 2**58 + 1  # apart from training (below 2**32) and all other measurements
 TIMED_WITH = 400  # playouts
@@ -67,12 +67,15 @@ def playouts_within(kind: str, config: Config) -> int:
 
 def codes_of(config: Config) -> list[str]:
     """The others' codes; how many playouts fit is measured once and kept, for a run that goes on."""
-    kept = config.out / f"playouts-{config.num_players}p.json"
+    return [f"{code}:{_kept_playouts(code, config)}" if code in KINDS else code for code in config.against]
+
+
+def _kept_playouts(kind: str, config: Config) -> int:
+    kept = config.out / f"playouts-{kind}-{config.num_players}p-{config.milliseconds:g}ms.json"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
-        write_json(kept, {kind: playouts_within(kind, config) for kind in KINDS if kind in config.against})
-    playouts = json.loads(kept.read_text())
-    return [f"{code}:{playouts[code]}" if code in playouts else code for code in config.against]
+        write_json(kept, playouts_within(kind, config))
+    return json.loads(kept.read_text())
 
 
 def is_search(*codes: str) -> bool:
@@ -91,6 +94,8 @@ def measure(codes: Sequence[str], config: Config, console: Console) -> dict[str,
         played = play_matches(
             matches, seed=config.seed, folder=folder, workers=config.workers, deals_a_part=5, report=report
         )
+    for failure in played.failures:
+        raise RunError(f"{failure.code} failed: {failure.reason}")
     par = 1 / config.num_players
     return {
         "pairs": [

@@ -23,17 +23,19 @@ from experiments.game.cards import CARDS
 from experiments.game.columns import estimated, per
 from experiments.results import RESULTS, write_result
 from felicity_env import Batch, View
-from felicity_env.game import AUCTION, NUM_CARDS, PASS, last_pot, pass_pays, score
+from felicity_env.game import AUCTION, NUM_CARDS, PASS, highest_legal_bid, last_pot, pass_pays, score
 from felicity_env.kernel import kernel
 
 SEED = 2**58 + 2  # apart from training (below 2**32) and all other measurements
 GAINS = np.arange(-12, 25, 2)  # lower ends of the bins of what a raise gains if it stands, in points
+LEAST_GAMES = 20
 FACTS = np.dtype(
     (
         np.record,
         np.dtype(
             [
                 ("bids", np.bool_),  # in the auction; else it lays a card
+                ("may_raise", np.bool_),
                 ("gain", np.float64),  # what the next bid would bring over passing now, if it stands
                 ("round_number", np.int64),
                 ("first", np.bool_),  # lays first, or last
@@ -68,6 +70,7 @@ def _facts(states, out):
         state, seat = states[k], states[k].seat
         place = (seat - state.start_seat) % state.num_seats
         out[k].bids = state.phase == AUCTION
+        out[k].may_raise = state.phase == AUCTION and highest_legal_bid(state) > state.high_bid
         out[k].gain = expected_sack(state) - (state.high_bid + 1) - pass_pays(state)
         out[k].round_number = state.round_number
         out[k].first, out[k].last = place == 0, place == state.num_seats - 1
@@ -102,8 +105,13 @@ def decisions(code: str, config: Config) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def share_by_game(games: np.ndarray, happened: np.ndarray, asked: np.ndarray, num_games: int) -> np.ndarray:
-    """A column [games]: its mean is in which share of the decisions `asked` [N] it `happened` [N]."""
+    """A column [games]: its mean is in which share of the decisions `asked` [N] it `happened` [N].
+
+    nan if it was asked in fewer than LEAST_GAMES: so few say nothing about how games vary.
+    """
     counts = np.bincount(games[asked], minlength=num_games)
+    if np.count_nonzero(counts) < LEAST_GAMES:
+        return np.full(num_games, np.nan)
     return per(np.bincount(games[asked & happened], minlength=num_games), counts)
 
 
@@ -111,7 +119,7 @@ def raises(code: str, config: Config) -> dict[str, Any]:
     """How often a player raises, by what that gains if it stands: {"raises": [an estimate for each of GAINS]}."""
     games, facts, actions = decisions(code, config)
     number = np.digitize(facts["gain"], GAINS) - 1
-    inside = facts["bids"] & (facts["gain"] < GAINS[-1] + 2)
+    inside = facts["may_raise"] & (facts["gain"] < GAINS[-1] + 2)
     columns = [
         share_by_game(games, actions > PASS, inside & (number == k), config.num_games) for k in range(len(GAINS))
     ]

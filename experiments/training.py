@@ -12,18 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from agents.arena import bootstrap
+from agents.estimates import BOOTSTRAPS, INTERVAL, Estimate
+from train import checkpoint
+from train.__main__ import read_arguments
+from train.config import read_config
 from train.run_folder import CONFIG, CURVE, EVALUATION, RunError, held
 
 
 def trained(folder: Path, options: Sequence[str], *, quiet: bool = False) -> dict[str, Any]:
     """Settings, commit, evaluation, curve and minutes of the run in `folder`, trained with `options` if need be.
 
-    quiet: what it says goes to FOLDER.log. Raises `RunError` if training fails, and passes Ctrl-C
-    on.
+    quiet: what it says goes to FOLDER.log. Raises `RunError` if training fails or the run in the folder has other
+    settings, and passes Ctrl-C on.
     """
+    _check_settings(folder, options)
     if not (folder / EVALUATION).exists():
-        begin = ["--resume", str(folder)] if _has_checkpoint(folder) else _anew(folder, options)
+        begin = ["--resume", str(folder)] if checkpoint.checkpoints(folder) else _anew(folder, options)
         log = folder.with_name(folder.name + ".log")
         _check(_train(begin, log if quiet else None), f"training in {folder}", str(log) if quiet else "above")
     evaluation = json.loads((folder / EVALUATION).read_text())
@@ -74,8 +78,15 @@ def _train(options: Sequence[str], log: Path | None) -> int:
         return subprocess.run(command, check=False, stdout=file, stderr=file).returncode
 
 
-def _has_checkpoint(folder: Path) -> bool:
-    return any(folder.glob("checkpoints/*"))
+def _check_settings(folder: Path, options: Sequence[str]) -> None:
+    """Raise `RunError` if the run in `folder` was begun with others than `options`."""
+    if (folder / CONFIG).exists():
+        begun = read_config(folder / CONFIG).to_json()
+        wanted = read_arguments(options).to_json()
+        if other := [name for name in wanted if wanted[name] != begun.get(name)]:
+            raise RunError(
+                f"{folder} holds a run with another {' and '.join(other)}; delete it, or choose another --runs"
+            )
 
 
 def _anew(folder: Path, options: Sequence[str]) -> list[str]:
@@ -87,5 +98,14 @@ def _anew(folder: Path, options: Sequence[str]) -> list[str]:
 
 
 def over_seeds(runs: Sequence[np.ndarray]) -> dict[str, Any]:
-    """What the policies of several seeds got in the same blocks: the mean with its interval, and the mean of each."""
-    return asdict(bootstrap(np.mean(runs, axis=0))) | {"seeds": [float(run.mean()) for run in runs]}
+    """What policies of several seeds got in the same blocks, [blocks] each: mean, interval and the mean of each.
+
+    The interval is over seeds as well as blocks: both are resampled (95 %). Of few seeds it is a rough one.
+    """
+    shares, rng = np.array(runs), np.random.default_rng(0)
+    num_seeds, num_blocks = shares.shape
+    counts = rng.multinomial(num_blocks, np.full(num_blocks, 1 / num_blocks), size=BOOTSTRAPS) / num_blocks
+    seeds = rng.integers(num_seeds, size=(BOOTSTRAPS, num_seeds))
+    low, high = np.percentile(np.take_along_axis(counts @ shares.T, seeds, axis=1).mean(axis=1), INTERVAL)
+    estimate = Estimate(float(shares.mean()), float(low), float(high), num_blocks)
+    return asdict(estimate) | {"seeds": [float(run.mean()) for run in runs]}

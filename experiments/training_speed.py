@@ -48,8 +48,8 @@ def seconds(work: Callable[[], Any]) -> float:
 
 def constant_passes(trainer: SelfplayTrainer) -> Callable[[], None]:
     """The passes through the networks that an update makes, on the data of one."""
-    rollout, data = trainer.rollout, trainer.estimate()
-    observations, inputs = rollout.observations[0].clone(), data["critic_inputs"].clone()
+    rollout, data = trainer.rollout, {name: tensor.clone() for name, tensor in trainer.estimate().items()}
+    observations, inputs = rollout.observations[0].clone(), rollout.critic_inputs.flatten(0, 1).clone()
     minibatches = list(trainer.minibatches(data))
 
     def passes() -> None:

@@ -917,7 +917,7 @@ def test_the_reference_player_in_torch_is_the_same():
     batch.play_random(40)
     expected = net.probabilities(batch.view())
     masks = torch.from_numpy(batch.action_masks == 1)
-    found = ActorCritic.of(net.layers).log_probabilities(torch.from_numpy(batch.observations), masks).exp()
+    found = ActorCritic.of(net).log_probabilities(torch.from_numpy(batch.observations), masks).exp()
     assert np.allclose(found.detach().numpy(), expected, atol=1e-4)
 
 

@@ -73,6 +73,15 @@ def test_logits_are_the_leads_over_the_temperature_up_to_a_constant():
     assert error(cards, row(a0=0.01, a4=0.02, a9=-0.03), 0.01) == pytest.approx(0.0, abs=1e-12)
 
 
+def test_the_seed_decides_the_games_that_samples_come_from(tmp_path):
+    config = Config(run=tmp_path, num_players=(4,), num_envs=4, worlds=1, threads=1)
+    first, again, other = (
+        next(distill.samples(replace(config, seed=seed), agents.make("tuned"), 0)) for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first[0], again[0])
+    assert not np.array_equal(first[0], other[0])
+
+
 def test_raises_that_the_search_does_not_look_at_stay_far_below():
     found, logits = row(a10=0.0, a11=0.0), row(a10=0.0, a11=0.0, rest=-distill.MARGIN)
     assert error(logits, found, 0.01) == 0
@@ -126,7 +135,13 @@ def test_a_folder_of_other_settings_or_of_something_else_is_refused(tmp_path, ca
     (tmp_path / "thesis").mkdir()
     assert cli(["--run", str(tmp_path / "thesis")]) == 2
     assert "choose another --run" in capfd.readouterr().err
-    with pytest.raises(SystemExit):
-        cli([*small(tmp_path), "--worlds", "0"])
-    assert "--worlds must be positive" in capfd.readouterr().err
+    for option, value, message in (
+        ("--worlds", "0", "--worlds must be positive"),
+        ("--num-players", "7", "--num-players: [3, 4, 5], not (7,)"),
+        ("--hidden-sizes", "0", "--hidden-sizes must be positive"),
+    ):
+        with pytest.raises(SystemExit):
+            cli(["--run", str(tmp_path / "new"), option, value])
+        assert message in " ".join(capfd.readouterr().err.split()).replace("│ ", "")
+        assert not (tmp_path / "new").exists()
     assert json.loads((tmp_path / "run" / "config.json").read_text())["config"]["seed"] == 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import torch
 from rich.console import Console
 
 import agents
-from agents.network import logits_of
+from agents.network import NetworkPlayer, logits_of
 from felicity_env import Batch
 from train import checkpoint
 from train.__main__ import cli
@@ -117,12 +118,14 @@ def test_margins_are_taken_over_the_seats_that_are_there():
 
 
 def test_the_critic_may_see_all_and_the_policy_never_does(tmp_path):
-    trainer = trainer_of(tmp_path, mix=("self=1",), open_mice=False)
+    trainer, twin = (trainer_of(tmp_path / name, mix=("self=1",), open_mice=False) for name in ("one", "twin"))
     trainer.collect()
-    batch = trainer.batch
-    trainer.rollout.observations[0].copy_(torch.from_numpy(batch.observations))
-    assert trainer.rollout.critic_inputs.shape[-1] > trainer.rollout.observations.shape[-1]
-    assert trainer.policy.actor[0].in_features == batch.observations.shape[1]
+    rollout, batch = trainer.rollout, twin.batch
+    assert rollout.critic_inputs.shape[-1] > rollout.observations.shape[-1]
+    for t in range(trainer.config.num_steps):
+        assert np.array_equal(rollout.observations[t].float().numpy(), batch.observations)
+        assert np.array_equal(rollout.critic_inputs[t].float().numpy(), batch.privileged())
+        batch.step(rollout.actions[t])
 
 
 def test_sixteen_bits_hold_every_observation_exactly():
@@ -144,10 +147,13 @@ def test_minibatches_hold_every_decision_once_an_epoch(tmp_path):
 
 
 def test_learning_rate_and_entropy_bonus_fall_in_a_line(tmp_path):
-    trainer = trainer_of(tmp_path, learning_rate=0.01, total_timesteps=10_000)
+    trainer = trainer_of(tmp_path, learning_rate=0.01, ent_coef=0.04, ent_coef_end=0.02, total_timesteps=10_000)
     trainer.timesteps = 2500
+    given, improve = [], trainer.improve
+    trainer.improve = lambda data, ent_coef: given.append(ent_coef) or improve(data, ent_coef)
     trainer.update()
     assert trainer.optimizer.param_groups[0]["lr"] == pytest.approx(0.0075)
+    assert given == [pytest.approx(0.035)]
 
 
 # --- the networks -----------------------------------------------------------------------------------------------------
@@ -291,6 +297,24 @@ def test_a_run_may_begin_with_the_policy_of_another(finished, tmp_path):
         trainer_of(tmp_path, init=str(finished), hidden_sizes=(17,))
     with pytest.raises(ValueError, match="open_mice True"):
         trainer_of(tmp_path, init=str(finished), open_mice=False)
+
+
+def test_a_resumed_run_does_not_need_the_policy_that_it_began_with(finished, tmp_path):
+    start = tmp_path / "start"
+    shutil.copytree(finished, start)
+    run = trainer_of(tmp_path / "run", init=str(start))
+    run.update()
+    run.save()
+    shutil.rmtree(start)
+    resumed = trainer_of(tmp_path / "run", init=str(start))
+    resumed.restore(print)
+    assert weights(resumed) == weights(run)
+
+
+def test_a_policy_of_another_activation_is_no_network_of_the_trainer(tmp_path):
+    player = NetworkPlayer.of(trainer_of(tmp_path).layers(), activation="tanh")
+    with pytest.raises(ValueError, match="that player has tanh"):
+        ActorCritic.of(player)
 
 
 # --- from the command line --------------------------------------------------------------------------------------------

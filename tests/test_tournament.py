@@ -9,9 +9,10 @@ import pytest
 from agents import make
 from agents.arena import play_blocks
 from agents.estimates import bootstrap
+from agents.network import save_policy
 from experiments import matches, tournament
 from experiments.matches import Match
-from felicity_env import View, game_seed
+from felicity_env import NUM_ACTIONS, OBS_SIZE, View, game_seed
 from felicity_env.game import PASS
 from felicity_env.notation import loads
 from tests.helpers import COMPILED
@@ -174,7 +175,21 @@ def test_a_folder_of_another_seed_or_of_something_else_is_not_touched(tmp_path, 
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.txt"]
 
 
-def test_tables_of_different_codes_have_different_folders():
+def save_net(folder, seed):
+    folder.mkdir(parents=True, exist_ok=True)
+    weight = np.random.default_rng(seed).normal(size=(OBS_SIZE, NUM_ACTIONS)).astype(np.float32)
+    save_policy(folder, [(weight, np.zeros(NUM_ACTIONS, np.float32))], open_mice=False)
+
+
+def test_tables_of_different_codes_or_weights_have_different_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_net(tmp_path / "a" / "b", 1)
+    save_net(tmp_path / "a_b", 1)
     tables = [("net:a/b", "ev", "ev"), ("net:a_b", "ev", "ev"), ("ev", "net:a/b", "net:a/b"), ("ev", "ev", "net:a/b")]
     assert len({Match(codes).folder for codes in tables}) == len(tables)
     assert all("/" not in Match(codes).folder for codes in tables)
+    before = Match.of("net:a_b@greedy", "ev", 3).folder
+    save_net(tmp_path / "a_b", 2)
+    assert Match.of("net:a_b@greedy", "ev", 3).folder != before
+    save_net(tmp_path / "a_b", 1)
+    assert Match.of("net:a_b@greedy", "ev", 3).folder == before

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import agents
-from agents.network import save_policy
+from agents.belief import expected_sack
+from agents.estimates import bootstrap
+from agents.network import NetworkPlayer, save_policy
 from experiments import (
     ablation,
     exploit,
@@ -22,10 +24,12 @@ from experiments import (
 )
 from experiments.training import all_trained, over_seeds, trained
 from felicity_env import OBS_SIZE, SETUPS
-from felicity_env.game import AUCTION
+from felicity_env.game import AUCTION, is_alone, pass_pays
 from tests.helpers import random_game, random_words, view_of
+from train.__main__ import read_arguments
 from train.policy import ActorCritic
-from train.run_folder import RunError
+from train.run_folder import RunError, write_json
+from train.selfplay import SelfplayTrainer
 
 SMALL = "--num-envs 16 --num-steps 32 --batch-size 128 --threads 1 --curve-blocks 2 --evaluation-blocks 2"
 TINY = [*SMALL.split(), "--algorithm", "selfplay", "--hidden-sizes", "8", "--total-timesteps", "600"]
@@ -47,15 +51,18 @@ def test_a_run_is_trained_once_resumed_if_it_was_stopped_and_its_failure_is_said
     assert trained(run, TINY) == first
     monkeypatch.undo()
     (run / "evaluation.json").unlink()
-    assert trained(run, ["--no-such-option"])["curve"] == first["curve"]  # resumed: the options are not read again
+    assert trained(run, TINY)["curve"] == first["curve"]  # resumed
+    with pytest.raises(RunError, match="another total_timesteps and seed; delete it, or choose another --runs"):
+        trained(run, [*TINY[:-1], "700", "--seed", "3"])
     with pytest.raises(RunError, match="ended with status 2"):
-        trained(tmp_path / "other", ["--no-such-option"])
+        trained(tmp_path / "other", [*TINY, "--batch-size", "7"])
 
 
 def test_a_run_that_was_stopped_before_its_first_checkpoint_begins_anew_and_no_other_folder_is_touched(tmp_path):
     run, other = tmp_path / "run", tmp_path / "other"
     (run / "logs").mkdir(parents=True)
-    (run / "config.json").write_text("{}")  # as a process that was killed at once leaves it
+    settings = read_arguments(TINY).to_json()
+    write_json(run / "config.json", {"config": settings})  # as a process that was killed at once leaves it
     assert trained(run, TINY)["config"]["total_timesteps"] == 600
     other.mkdir()
     (other / "thesis.txt").write_text("years of work")
@@ -87,6 +94,16 @@ def test_the_mean_over_seeds_keeps_what_each_seed_got():
     assert found["seeds"] == pytest.approx([0.5, 0.75])
 
 
+def test_the_interval_over_seeds_knows_how_far_the_seeds_lie_apart():
+    far = over_seeds([np.full(500, 0.2), np.full(500, 0.5)])
+    assert far["low"] == pytest.approx(0.2)
+    assert far["high"] == pytest.approx(0.5)
+    blocks = np.random.default_rng(0).random(400)
+    near, alone = over_seeds([blocks, blocks]), bootstrap(blocks)
+    assert near["low"] == pytest.approx(alone.low, abs=0.003)
+    assert near["high"] == pytest.approx(alone.high, abs=0.003)
+
+
 def exploit_config(tmp_path: Path, target: str) -> exploit.Config:
     return exploit.Config(
         target=target,
@@ -106,7 +123,7 @@ def test_the_gain_of_an_adversary_is_that_of_the_best_on_deals_of_their_own(tmp_
     shares = [found["selection"]["value"] for found in written["responses"]]
     best = written["responses"][int(np.argmax(shares))]
     assert written["best"] == {"start": "scratch", "seed": best["seed"]}
-    folder = config.runs / "reckless" / f"3p-scratch-seed{best['seed']}"
+    folder = exploit.folder_of("scratch", best["seed"], config)
     assert written["win_share"] == exploit.win_share(f"net:{folder}", config, seed=exploit.SEED)
     assert written["gain"]["value"] == pytest.approx(written["win_share"]["value"] - 1 / 3)
     assert {found["config"]["mix"][0] for found in written["responses"]} == {"reckless=1"}
@@ -121,22 +138,35 @@ def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_
     (path,) = stored.glob("*.json")
     written = json.loads(path.read_text())["results"]
     assert [found["start"] for found in written["responses"]] == ["scratch", "own weights"]
-    first = written["responses"][1]["curve"][0]
-    assert first["timesteps"] == 0
+    own = exploit.options_of(0, exploit.starts(agents.make(config.target), config)[exploit.OWN], config)
+    begun = SelfplayTrainer(read_arguments(own), tmp_path)
     target = agents.make(config.target)
-    begun = agents.make(f"net:{written['responses'][1]['config']['init']}")
-    assert all((a[0] == b[0]).all() for a, b in zip(target.layers, begun.layers, strict=True))
+    assert isinstance(target, NetworkPlayer)
+    assert all((a[0] == b[0]).all() for a, b in zip(target.layers, begun.layers(), strict=True))
+
+
+def test_a_network_that_the_trainer_cannot_begin_with_is_exploited_from_scratch_alone(tmp_path):
+    save_policy(tmp_path, ActorCritic(OBS_SIZE, (8,), raises=False, seed=0).layers(), open_mice=True)  # with tanh
+    config = exploit_config(tmp_path, f"net:{tmp_path}")
+    assert list(exploit.starts(agents.make(config.target), config)) == ["scratch"]
+
+
+def test_best_responses_to_other_weights_lie_in_another_folder(tmp_path):
+    random_policy(tmp_path / "net")
+    config = exploit_config(tmp_path, f"net:{tmp_path / 'net'}")
+    before = exploit.folder_of("scratch", 0, config)
+    layers = ActorCritic(OBS_SIZE, (8,), raises=True, seed=1).layers()
+    save_policy(tmp_path / "net", layers, open_mice=True, activation="relu", algorithm="distill", commit="none")
+    assert exploit.folder_of("scratch", 0, config) != before
 
 
 def random_policy(folder: Path) -> None:
     folder.mkdir(parents=True)
     layers = ActorCritic(OBS_SIZE, (8,), raises=True, seed=0).layers()
-    save_policy(folder, layers, open_mice=True, activation="relu")
+    save_policy(folder, layers, open_mice=True, activation="relu", algorithm="distill", commit="none")
 
 
 def test_the_arms_of_the_ablation_are_settings_that_exist_and_change_something(tmp_path):
-    from train.__main__ import read_arguments
-
     config = ablation.Config(runs=tmp_path / "of the ablation")
     for name in {name for arm in ablation.ARMS for name in ablation.named_in(arm)}:
         random_policy(ablation.run_of(name, 5, config))
@@ -174,9 +204,11 @@ def test_the_base_is_compared_with_its_other_seeds_and_gains_nothing_over_itself
     assert found["ev"]["share"]["value"] == pytest.approx(3.5 / 6)
 
 
-def test_an_arm_that_is_not_there_is_named(stored, tmp_path):
+def test_an_arm_that_is_not_there_and_a_lonely_seed_are_named():
     with pytest.raises(ValueError, match="--arms: no"):
-        ablation.main(ablation.Config(arms=("more luck",), runs=tmp_path))
+        ablation.Config(arms=("more luck",))
+    with pytest.raises(ValueError, match="--seeds needs at least two"):
+        ablation.Config(seeds=(1,))
 
 
 def test_the_reference_player_is_distilled_trained_chosen_and_packed(tmp_path, stored, monkeypatch):
@@ -195,11 +227,26 @@ def test_the_reference_player_is_distilled_trained_chosen_and_packed(tmp_path, s
     gains = [match["win_share"]["value"] - 1 / 3 for match in best["selection"]]
     assert best["worst"] == min(gains)
     assert len(gains) == 2
-    assert best["config"]["mix"] == ["self=1", f"net:{tmp_path / 'distilled'}=0.15"]
+    assert best["config"]["mix"] == ["self=1", f"net:{tmp_path / 'start'}=0.1"]
     policy = (config.run_of(best["seed"]) / "policy.safetensors").read_bytes()
     assert (config.pack / "policy.safetensors").read_bytes() == policy
     assert (config.pack / "README.md").read_text() == "the card"
-    assert agents.make(f"net:{config.pack}")
+    packed = agents.make(f"net:{config.pack}")
+    assert isinstance(packed, NetworkPlayer)
+    made = packed.about["lineage"]
+    assert [stage["command"].split()[2] for stage in made] == ["train.distill", "train"]
+    assert f"--seed {best['seed']} " in made[1]["command"]
+    assert made[1]["decisions"] >= 600
+    on = replace(config, begin=f"net:{config.pack}", seeds=(2,), runs=tmp_path / "on", pack=tmp_path / "pack2")
+    reference.main(on)
+    further = agents.make(f"net:{on.pack}")
+    assert isinstance(further, NetworkPlayer)
+    assert further.about["lineage"][:2] == made
+    assert len(further.about["lineage"]) == 3
+    with pytest.raises(ValueError, match="began with another policy than"):
+        reference.main(replace(on, begin=f"net:{config.start}"))
+    with pytest.raises(ValueError, match="--begin ev is no network"):
+        reference.main(replace(on, begin="ev", runs=tmp_path / "third"))
     assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -238,19 +285,39 @@ def test_the_style_of_a_player_is_how_often_it_raises_and_what_it_lays_when(stor
     assert len(shares["greedy"]) == len(reference_style.GAINS)
     behind, ahead = np.array(shares["greedy"], float)[[2, -3]]  # it never pays more than the mean worth
     assert behind < 0.3 < 0.7 < ahead
-    assert list(written["cards"]) == list(reference_style.situations_of(np.zeros(1, reference_style.FACTS)))
-    for shares_of_cards in written["cards"].values():
-        assert len(shares_of_cards) == 10
     assert (stored / "reference_style.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_share_of_a_card_is_among_the_decisions_in_which_it_might_have_been_laid(monkeypatch):
+    facts = np.zeros(60, reference_style.FACTS)
+    facts["hand"] = [0b0011, 0b0101, 0b1000] * 20  # the last has no choice
+    facts["first"], facts["leads"] = [True, False, True] * 20, True
+    actions = np.array([1, 0, 3] * 10 + [0, 2, 3] * 10)
+    games = np.repeat(np.arange(30), 2)
+    monkeypatch.setattr(reference_style, "decisions", lambda *_: (games, facts, actions))
+    found = reference_style.cards("ev", reference_style.Config(num_games=30))
+    assert found["leads"][0]["value"] == pytest.approx((10 + 10) / 40)
+    assert found["lays first"][0]["value"] == pytest.approx(10 / 20)
+    assert found["lays first"][1]["value"] == pytest.approx(10 / 20)
+    assert found["leads"][2]["value"] == pytest.approx(10 / 20)
+    assert found["leads"][3] is None
+    assert found["lays last"][0] is None
 
 
 def test_the_facts_of_a_decision_are_those_of_its_state():
     states = random_game(SETUPS[4], 3).states[:-1]
-    facts = reference_style.facts_of(view_of(states, random_words(len(states))))
-    for state, fact in zip(states, facts, strict=True):
+    view = view_of(states, random_words(len(states)))
+    for state, fact in zip(view.states, reference_style.facts_of(view), strict=True):
         assert fact["bids"] == (state["phase"] == AUCTION)
         assert fact["hand"] == state["hands"][state["seat"]]
         assert fact["first"] == (state["seat"] == state["start_seat"])
+        assert fact["last"] == (state["seat"] == (state["start_seat"] - 1) % 4)
+        assert fact["mice"] == (state["pots"][2] > 0)
+        assert fact["round_number"] == state["round_number"]
+        most = 1 if is_alone(state) else state["mice"][state["seat"]]
+        assert fact["may_raise"] == (state["phase"] == AUCTION and most > state["high_bid"])
+        gain = expected_sack(state) - state["high_bid"] - 1 - pass_pays(state)
+        assert fact["gain"] == pytest.approx(gain)
         scores = state["mice"][:4] + state["cat_points"][:4]
         others = np.delete(scores, state["seat"])
         assert fact["leads"] == (scores[state["seat"]] > others.max())

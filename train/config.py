@@ -81,7 +81,7 @@ class Config:
     hidden_sizes: tuple[int, ...] = (128, 128)
     """Layers of the policy and, apart from it, of the value function."""
     threads: int = 2
-    """Cores for torch."""
+    """Cores."""
 
     against: tuple[str, ...] = ("random", "anchor", "ev")
     """Codes of the players that the policy is measured against, in the curve and at the end."""

@@ -27,17 +27,19 @@ from torch import Tensor
 from agents.compiled import CompiledPlayer, compiled_among
 from agents.network import NetworkPlayer, save_policy
 from agents.search import leads
-from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, Player, game_seed
+from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS, Batch, Player, game_seed
 from felicity_env.game import PASS
 from felicity_env.tables import Tables
 from train import run_folder
 from train.opponents import SELF, OpponentPool
-from train.policy import ActorCritic
+from train.policy import ACTIVATION, ActorCritic
 from train.run_folder import RunError
 
 MIX = {SELF: 0.4, "tuned": 0.2, "ev": 0.2, "anchor": 0.2}
 SPREAD_STEPS = 60  # decisions of learners before samples are kept, so that all rounds are among them
 MARGIN = 6.0  # how far below the best the logits of actions stay that the search does not look at
+OTHER_SHARE = 0.6  # of the learners' decisions are not those of `tuned`
+LONGEST_GRADIENT = 0.1  # with longer ones the logits of rare actions ran away
 _GAMES = 3  # of the seed: apart from those of the trainers
 
 
@@ -80,6 +82,10 @@ class Config:
         for name in ("rounds", "parts", "part_size", "worlds", "epochs", "batch_size", "num_envs", "threads"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"--{name.replace('_', '-')} must be positive")
+        if not set(self.num_players) <= set(SETUPS) or not self.num_players:
+            raise ValueError(f"--num-players: {list(SETUPS)}, not {self.num_players}")
+        if not self.hidden_sizes or min(self.hidden_sizes) <= 0:
+            raise ValueError("--hidden-sizes must be positive")
         if not self.temperature > 0 or not self.learning_rate > 0:
             raise ValueError("--temperature and --learning-rate must be positive")
 
@@ -87,14 +93,14 @@ class Config:
 # --- samples ----------------------------------------------------------------------------------------------------------
 
 
-def samples(config: Config, actor: Player | None, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def samples(config: Config, actor: Player | None, part: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Without end: observations [K, OBS_SIZE] of learners and the leads of their actions [K, NUM_ACTIONS].
 
     actor: plays for the learners; None: whatever looks best, or what `tuned` would do.
     """
     pool = OpponentPool(MIX, num_past=0)
     seats = np.resize(np.array(config.num_players), config.num_envs)
-    batch = Batch(config.num_envs, seats.tolist(), seed=game_seed(seed, _GAMES, 0), open_mice=True)
+    batch = Batch(config.num_envs, seats.tolist(), seed=game_seed(config.seed, _GAMES, part), open_mice=True)
     tables = Tables(
         batch,
         pool.players,
@@ -102,7 +108,7 @@ def samples(config: Config, actor: Player | None, seed: int) -> Iterator[tuple[n
         compiled=compiled_among(pool.players),
     )
     tables.begin()
-    rng, everyone, played = np.random.default_rng([config.seed, seed]), np.arange(config.num_envs), 0
+    rng, everyone, played = np.random.default_rng([config.seed, part]), np.arange(config.num_envs), 0
     while True:
         view = batch.view(everyone)
         found = leads(view, worlds=config.worlds, threads=config.threads)
@@ -111,7 +117,7 @@ def samples(config: Config, actor: Player | None, seed: int) -> Iterator[tuple[n
         other = np.where(judged, _best(found), actions) if actor is None else actor.act(view)
         if played >= SPREAD_STEPS:
             yield batch.observations[judged], found[judged]
-        tables.step(np.where(rng.random(config.num_envs) < 0.6, other, actions))
+        tables.step(np.where(rng.random(config.num_envs) < OTHER_SHARE, other, actions))
         played += 1
 
 
@@ -182,7 +188,7 @@ def fit(config: Config, observations: Tensor, found: Tensor) -> ActorCritic:
             logits = network.logits(observations[rows].float())
             optimizer.zero_grad()
             error(logits, found[rows].float(), config.temperature).backward()
-            torch.nn.utils.clip_grad_norm_(network.actor.parameters(), 0.1)
+            torch.nn.utils.clip_grad_norm_(network.actor.parameters(), LONGEST_GRADIENT)
             optimizer.step()
             schedule.step()
     return network
@@ -200,7 +206,7 @@ def play_and_fit(config: Config, number: int) -> None:
     network = fit(config, *gathered(config, number + 1))
     folder.mkdir(exist_ok=True)
     about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
-    save_policy(folder, network.layers(), activation="relu", algorithm="distill", **about)
+    save_policy(folder, network.layers(), activation=ACTIVATION, algorithm="distill", **about)
 
 
 def main(config: Config, console: Console) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from rich.table import Table
 
-import agents
-from agents.arena import bootstrap, play_blocks
+from agents.arena import shares_alone
+from agents.estimates import bootstrap
 from felicity_env import Player, game_seed
 
 EVALUATION_SEED = 2**62
@@ -25,8 +25,7 @@ def evaluate(
     seed = game_seed(EVALUATION_SEED, stream, num_players)
     shares = {}
     for code in against:
-        seating = [player] + [agents.make(code) for _ in range(num_players - 1)]
-        shares[code] = asdict(bootstrap(play_blocks(seating, num_blocks=num_blocks, seed=seed).mean_of(0)))
+        shares[code] = asdict(bootstrap(shares_alone(player, code, num_players, num_blocks=num_blocks, seed=seed)))
     return {"num_players": num_players, "par": 1 / num_players, "win_share": shares}
 
 

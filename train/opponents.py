@@ -53,6 +53,7 @@ class OpponentPool:
     """
 
     def __init__(self, mix: Mapping[str, float], *, num_past: int) -> None:
+        num_past = num_past if mix.get(PAST) else 0
         self.newest = _Snapshot()
         self.past = [_Snapshot() for _ in range(num_past)]
         ladder = [code for code in mix if code not in (SELF, PAST)]

@@ -8,13 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from agents.network import Layers
+from agents.network import Layers, NetworkPlayer
 from felicity_env import NUM_ACTIONS, OBS_SIZE
 from felicity_env.game import MAX_BID, PASS
 from felicity_env.observation import AT, MICE_SCALE
 
 _HIDDEN_GAIN, _ACTOR_GAIN, _CRITIC_GAIN = 2**0.5, 0.01, 1.0  # as PPO is usually begun (Huang et al. 2022, "37 details")
 _NEVER = -1e9
+ACTIVATION = "relu"
 ILLEGAL = -40.0  # log probability of an illegal action: next to nothing, but no denormal number, which would be slow
 
 
@@ -41,11 +42,13 @@ class ActorCritic(nn.Module):
         self.critic = perceptron([critic_inputs, *hidden_sizes, 1], gain=_CRITIC_GAIN, generator=generator)
 
     @classmethod
-    def of(cls, layers: Layers) -> "ActorCritic":
-        """With the policy of these layers (`agents.make("net").layers`), and a critic that knows nothing yet."""
-        sizes = [bias.size for _, bias in layers]
+    def of(cls, player: NetworkPlayer) -> "ActorCritic":
+        """With the policy of a player such as `agents.make("net")`, and a critic that knows nothing yet."""
+        if player.activation != ACTIVATION:
+            raise ValueError(f"between the layers is {ACTIVATION} here, but that player has {player.activation}")
+        sizes = [bias.size for _, bias in player.layers]
         network = cls(OBS_SIZE, sizes[:-1], raises=sizes[-1] > NUM_ACTIONS, seed=0)
-        network.load_layers(layers)
+        network.load_layers(player.layers)
         return network
 
     def logits(self, observations: Tensor) -> Tensor:

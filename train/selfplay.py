@@ -28,7 +28,7 @@ from train import checkpoint
 from train.advantages import advantages_of
 from train.config import SelfplayConfig
 from train.opponents import OpponentPool
-from train.policy import ActorCritic
+from train.policy import ACTIVATION, ActorCritic
 from train.progress import Progress
 from train.run import Interrupt, Run
 from train.sampling import sample
@@ -64,7 +64,7 @@ class SelfplayTrainer:
 
     def __init__(self, config: SelfplayConfig, folder: Path) -> None:
         self.config = config
-        self.run = Run(config, folder, activation="relu")
+        self.run = Run(config, folder, activation=ACTIVATION)
         self.device = _device(config.device)
         self.dtype = _dtype(config.precision, self.device)
         torch.set_num_threads(config.threads)
@@ -73,7 +73,7 @@ class SelfplayTrainer:
             ActorCritic(critic_inputs, config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device)
             for _ in range(2)
         )
-        if config.init:
+        if config.init and not checkpoint.checkpoints(folder):
             self._begin_with(config.init)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
         self.pool = OpponentPool(config.weights, num_past=config.num_past)
@@ -245,10 +245,14 @@ class SelfplayTrainer:
             nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
             self.optimizer.step()
             parts.append({name: part.detach() for name, part in losses.items()})
-        with torch.no_grad():
-            for slow, now in zip(self.average.parameters(), self.policy.parameters(), strict=True):
-                slow.lerp_(now, 1 - self.config.average_decay)
+        if self.config.kl_coef:
+            self._follow()
         return {name: float(torch.stack([part[name] for part in parts]).mean()) for name in parts[0]}
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        for slow, now in zip(self.average.parameters(), self.policy.parameters(), strict=True):
+            slow.lerp_(now, 1 - self.config.average_decay)
 
     def loss_of(self, minibatch: dict[str, Tensor], ent_coef: float) -> tuple[Tensor, dict[str, Tensor]]:
         """What is to become less, and its parts."""
@@ -273,7 +277,7 @@ class SelfplayTrainer:
         log_all = self.policy.log_probabilities(minibatch["observations"], minibatch["masks"])
         log_chosen = log_all.gather(1, minibatch["actions"][:, None]).squeeze(1)
         advantages = minibatch["advantages"]
-        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+        advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
         ratio = (log_chosen - minibatch["log_probabilities"]).exp()
         policy = -torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages).mean()
         value = (self.policy.values(minibatch["critic_inputs"]) - minibatch["returns"]).square().mean()
