@@ -1,10 +1,10 @@
 """Which parts of the self-play trainer pay? `python -m experiments.ablation`
 
-Every arm changes one thing of the base (those that begin from a network: of the arm of that size) and is trained with
-several seeds for the same number of decisions. A policy is then measured alone against copies of players of the ladder,
-and alone against copies of the base's policies, on the same deals for all arms, so that an arm can be compared with the
-base deal by deal. An arm whose options name another in braces gets the policy of that arm's run with the same seed;
-`{distilled}` is what `python -m train.distill` makes.
+Every arm changes one thing of the base (those that begin from a network have its size and logits too) and is trained
+with several seeds for the same number of decisions. A policy is then measured alone against copies of players of the
+ladder, and alone against copies of the base's policies, on the same deals for all arms, so that an arm can be compared
+with the base deal by deal. An arm whose options name another in braces gets the policy of that arm's run with the same
+seed; `{distilled}` is what `python -m train.distill` makes.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -47,7 +47,6 @@ ARMS = {
     "logits for raises": "--raises",
     "2 x 64": "--hidden-sizes 64 64",
     "2 x 256": "--hidden-sizes 256 256",
-    "2 x 256, logits for raises": "--raises --hidden-sizes 256 256",
     "minibatches of 2048": "--batch-size 2048",
     "from distilled": FROM_DISTILLED,
     "from distilled, KL to it": f"{FROM_DISTILLED} --kl-coef 0.1 --average-decay 1.0",
