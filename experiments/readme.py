@@ -1,18 +1,19 @@
-"""Render the parts of README.md that come from code and results. `python -m experiments.readme [--check]`
+"""Render what comes from code and results in README.md and the model card. `python -m experiments.readme [--check]`
 
-A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. No figure in the README is typed by hand.
+A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. No figure in these pages is typed by hand.
 """
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 
 import agents
-from agents.table import PLAYERS
+from agents.table import PLAYERS, REFERENCE
+from experiments.readme_reference import CARD_PARTS
 from experiments.readme_results import RESULT_PARTS
 from experiments.tables import table
 from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, felicity_v0
@@ -25,10 +26,10 @@ README = Path(__file__).resolve().parent.parent / "README.md"
 
 @dataclass(frozen=True)
 class Config:
-    """Render the tables of README.md."""
+    """Render the tables of README.md and of the model card."""
 
     check: bool = False
-    """Change nothing; fail if the README is not as it would be rendered."""
+    """Change nothing; fail if a page is not as it would be rendered."""
 
 
 def fenced(text: str) -> str:
@@ -88,22 +89,26 @@ def players() -> str:
     return table(("code", "player"), [(f"`{name}`", code.help) for name, code in PLAYERS.items()])
 
 
-PARTS: dict[str, Callable[[], str]] = {
-    "game": short_game,
-    "observation": observation,
-    "actions": actions,
-    "rewards": rewards,
-    "players": players,
-    **RESULT_PARTS,
+Parts = Mapping[str, Callable[[], str]]
+PAGES: dict[Path, Parts] = {
+    README: {
+        "game": short_game,
+        "observation": observation,
+        "actions": actions,
+        "rewards": rewards,
+        "players": players,
+        **RESULT_PARTS,
+    },
+    REFERENCE / "README.md": CARD_PARTS,
 }
 
 
-def rendered(text: str) -> str:
-    """`text` with every part written anew; raises `ValueError` if a part has no place in it."""
-    for name, part in PARTS.items():
+def rendered(page: Path, text: str) -> str:
+    """The `text` of a page with every part written anew; raises `ValueError` if a part has no place in it."""
+    for name, part in PAGES[page].items():
         pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
         if not pattern.search(text):
-            raise ValueError(f"README.md has no place for {name!r}")
+            raise ValueError(f"{page} has no place for {name!r}")
         made = part()
         text = pattern.sub(lambda match, made=made: f"{match[1]}{made}\n{match[2]}", text)
     return text
@@ -111,14 +116,13 @@ def rendered(text: str) -> str:
 
 def main(config: Config) -> int:
     """Render or check; the exit status."""
-    before = README.read_text()
-    after = rendered(before)
-    if config.check:
-        if before != after:
-            print("README.md is not as rendered: run python -m experiments.readme", file=sys.stderr)
-        return int(before != after)
-    README.write_text(after)
-    return 0
+    stale = {page: after for page in PAGES if (after := rendered(page, before := page.read_text())) != before}
+    for page, after in stale.items():
+        if config.check:
+            print(f"{page} is not as rendered: run python -m experiments.readme", file=sys.stderr)
+        else:
+            page.write_text(after)
+    return int(config.check and bool(stale))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from experiments.report import shares_of
-from experiments.results import RESULTS, read_result
+from experiments.results import read_result
 from experiments.tables import estimate, table
 
 
@@ -191,20 +191,6 @@ def _signed(gain: dict[str, float]) -> str:
     return f"{gain['value']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})"
 
 
-def exploited() -> str:
-    """What best responses win beyond par, by target."""
-    found = [read_result(path.stem) for path in sorted(RESULTS.glob("exploit_*.json"))]
-    head = ("target", "players", "gain over par, at least", "by the best response, from", "decisions", "commit")
-    return table(head, map(_exploited_row, found))
-
-
-def _exploited_row(stored: dict[str, Any]) -> tuple[Any, ...]:
-    config, results = stored["config"], stored["results"]
-    best = f"{results['best']['start']}, seed {results['best']['seed']}"
-    budget = f"{len(results['responses'])} x {config['total_timesteps'] / 1e6:.0f} million"
-    return f"`{config['target']}`", config["num_players"], estimate(results["gain"]), best, budget, stored["commit"]
-
-
 def training_speed() -> str:
     """How much of its time the self-play trainer spends inside its networks."""
     stored = read_result("training_speed")
@@ -241,5 +227,7 @@ RESULT_PARTS: dict[str, Callable[[], str]] = {
     "player_speed": player_speed,
     "first_player_maskable-ppo": partial(first_player, "maskable-ppo"),
     "first_player_selfplay": partial(first_player, "selfplay"),
+    "ablation": ablation,
+    "training_speed": training_speed,
     "encoding": encoding,
 }

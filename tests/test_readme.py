@@ -8,7 +8,9 @@ import pytest
 from experiments import readme
 
 TEXT = readme.README.read_text()
-EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+EXAMPLES = [
+    example for page in readme.PAGES for example in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
@@ -22,15 +24,21 @@ def test_examples_of_the_four_ways_in_are_about_fifteen_lines() -> None:
     assert all(len(example.splitlines()) <= 18 for example in EXAMPLES)
 
 
-def test_rendered_parts_are_up_to_date() -> None:
-    assert readme.rendered(TEXT) == TEXT
+@pytest.mark.parametrize("page", readme.PAGES, ids=lambda page: page.parent.name)
+def test_rendered_parts_are_up_to_date(page: Path) -> None:
+    assert readme.rendered(page, page.read_text()) == page.read_text()
 
 
 def test_a_readme_without_a_part_is_refused() -> None:
     with pytest.raises(ValueError, match="no place for 'speed'"):
-        readme.rendered(TEXT.replace("<!-- begin speed -->", ""))
+        readme.rendered(readme.README, TEXT.replace("<!-- begin speed -->", ""))
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", TEXT))))
-def test_link_leads_somewhere(target: str) -> None:
-    assert (Path(readme.README).parent / target).exists()
+def links() -> list[tuple[Path, str]]:
+    pages = {page: page.read_text() for page in readme.PAGES}
+    return sorted({(page, target) for page, text in pages.items() for target in re.findall(r"\]\(([^)#:]+)\)", text)})
+
+
+@pytest.mark.parametrize(("page", "target"), links(), ids=str)
+def test_link_leads_somewhere(page: Path, target: str) -> None:
+    assert (page.parent / target).exists()
