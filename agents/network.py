@@ -85,6 +85,11 @@ class NetworkPlayer:
         return player
 
     @property
+    def raises(self) -> bool:
+        """Whether every raise has a logit of its own."""
+        return self.layers[-1][1].size > NUM_ACTIONS
+
+    @property
     def digest(self) -> str:
         """Of the weights, 8 letters."""
         return sha256(b"".join(array.tobytes() for layer in self.layers for array in layer)).hexdigest()[:8]

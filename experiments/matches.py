@@ -26,6 +26,7 @@ import numpy as np
 import agents
 from agents.arena import MEASURES, Blocks, play_blocks
 from agents.games import PlayerError
+from agents.network import NetworkPlayer
 from felicity_env import kernel
 from felicity_env.random_stream import game_seed
 from train.run_folder import RunError, write_atomically, write_json
@@ -35,7 +36,16 @@ PACKAGES = (Path(kernel.__file__).parent, Path(agents.__file__).parent)
 
 def identity(code: str) -> str:
     """The code, and the weights that it stands for now."""
-    return f"{code} {agents.make(code).digest}" if code.split(":")[0] == "net" else code  # type: ignore[attr-defined]
+    if code.split(":")[0] != "net":
+        return code
+    player = agents.make(code)
+    assert isinstance(player, NetworkPlayer)
+    return f"{code} {player.digest}"
+
+
+def digest(codes: Iterable[str]) -> str:
+    """Of the codes and of the weights that they stand for now, 8 letters."""
+    return hashlib.sha256("\n".join(map(identity, codes)).encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -56,9 +66,8 @@ class Match:
     @property
     def folder(self) -> str:
         """A name for files: readable, and different for different tables."""
-        digest = hashlib.sha256("\n".join(map(identity, self.codes)).encode()).hexdigest()[:8]
         words = [re.sub(r"[^A-Za-z0-9]+", "_", code)[-20:] for code in dict.fromkeys(self.codes)]
-        return f"{self.num_players}p-{'-'.join(words)}-{digest}"
+        return f"{self.num_players}p-{'-'.join(words)}-{digest(self.codes)}"
 
 
 class Part(NamedTuple):

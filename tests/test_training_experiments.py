@@ -138,7 +138,7 @@ def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_
     (path,) = stored.glob("*.json")
     written = json.loads(path.read_text())["results"]
     assert [found["start"] for found in written["responses"]] == ["scratch", "own weights"]
-    own = exploit.options_of(0, exploit.starts(agents.make(config.target), config)[exploit.OWN], config)
+    own = exploit.options_of(0, exploit.starts(agents.make(config.target))[exploit.OWN], config)
     begun = SelfplayTrainer(read_arguments(own), tmp_path)
     target = agents.make(config.target)
     assert isinstance(target, NetworkPlayer)
@@ -148,7 +148,7 @@ def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_
 def test_a_network_that_the_trainer_cannot_begin_with_is_exploited_from_scratch_alone(tmp_path):
     save_policy(tmp_path, ActorCritic(OBS_SIZE, (8,), raises=False, seed=0).layers(), open_mice=True)  # with tanh
     config = exploit_config(tmp_path, f"net:{tmp_path}")
-    assert list(exploit.starts(agents.make(config.target), config)) == ["scratch"]
+    assert list(exploit.starts(agents.make(config.target))) == ["scratch"]
 
 
 def test_best_responses_to_other_weights_lie_in_another_folder(tmp_path):

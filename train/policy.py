@@ -46,8 +46,8 @@ class ActorCritic(nn.Module):
         """With the policy of a player such as `agents.make("net")`, and a critic that knows nothing yet."""
         if player.activation != ACTIVATION:
             raise ValueError(f"between the layers is {ACTIVATION} here, but that player has {player.activation}")
-        sizes = [bias.size for _, bias in player.layers]
-        network = cls(OBS_SIZE, sizes[:-1], raises=sizes[-1] > NUM_ACTIONS, seed=0)
+        sizes = [bias.size for _, bias in player.layers[:-1]]
+        network = cls(OBS_SIZE, sizes, raises=player.raises, seed=0)
         network.load_layers(player.layers)
         return network
 
