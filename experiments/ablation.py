@@ -35,13 +35,10 @@ FROM_DISTILLED = "--init {distilled} --raises --hidden-sizes 256 256"
 ARMS = {
     BASE: "",
     "selves alone": "--mix self=1",
-    "older selves among the others": "--mix self=.3 past=.1 tuned=.2 ev=.2 anchor=.2",
     "several learn beside others": "--no-lone",
     EXPLOITER: "--mix net:{base}=1",
     "exploiter among the others": f"--mix self=.3 tuned=.2 ev=.2 anchor=.2 net:{{{EXPLOITER}}}=.1",
-    "critic sees as the policy": "--no-privileged-critic",
     "KL to slow average": "--kl-coef 0.05",
-    "margin beside winning": "--margin-coef 0.01",
     "gain of rounds as reward": "--reward round --reward-scale 0.05",
     "others' mice unseen": "--no-open-mice",
     "logits for raises": "--raises",

@@ -22,7 +22,7 @@ from experiments.command import NOTHING_STORED, run_command
 from experiments.results import write_result
 from experiments.training import over_seeds
 from felicity_env.observation import AT, STEPS
-from train.config import Config as TrainConfig
+from train.config import MaskableConfig as TrainConfig
 from train.evaluation import EVALUATION_SEED, LADDER
 from train.maskable_ppo import MaskablePPOTrainer
 from train.progress import Progress

@@ -26,7 +26,7 @@ from train.run_folder import CURVE, EVALUATION
 
 SMALL = (
     "--algorithm selfplay --num-envs 32 --num-steps 32 --batch-size 256 --hidden-sizes 32 --threads 1 --save-every 1 "
-    "--curve-every 4000 --curve-blocks 2 --evaluation-blocks 2 --num-past 1 --mix self=3 past=1 ev=1"
+    "--curve-every 4000 --curve-blocks 2 --evaluation-blocks 2 --mix self=4 ev=1"
 )
 
 

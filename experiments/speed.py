@@ -34,7 +34,7 @@ from felicity_env.game import deal, is_terminal, step
 from felicity_env.kernel import kernel
 from felicity_env.random_stream import mix
 from felicity_env.view import random_action
-from train.config import Config as TrainConfig
+from train.config import MaskableConfig as TrainConfig
 from train.maskable_ppo import MaskablePPOTrainer, build_model
 from train.vec_env import LanesVecEnv
 

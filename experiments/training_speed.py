@@ -49,14 +49,14 @@ def seconds(work: Callable[[], Any]) -> float:
 def constant_passes(trainer: SelfplayTrainer) -> Callable[[], None]:
     """The passes through the networks that an update makes, on the data of one."""
     rollout, data = trainer.rollout, {name: tensor.clone() for name, tensor in trainer.estimate().items()}
-    observations, inputs = rollout.observations[0].clone(), rollout.critic_inputs.flatten(0, 1).clone()
+    observations = rollout.observations.clone()
     minibatches = list(trainer.minibatches(data))
 
     def passes() -> None:
         with torch.no_grad():
             for _ in range(trainer.config.num_steps):
-                trainer.logits_of(observations)
-            trainer.values_of(inputs)
+                trainer.logits_of(observations[0])
+            trainer.values_of(observations.flatten(0, 1))
         for minibatch in minibatches:
             trainer.loss_of(minibatch, ent_coef=0.01)[0].backward()
 

@@ -26,7 +26,7 @@ from felicity_env.information import redact
 from felicity_env.lanes import Lanes
 from felicity_env.observation import AT, OBS_HIGH, OBS_LOW
 from tests.helpers import COMPILED, auction, bid, play
-from train.config import Config
+from train.config import MaskableConfig
 from train.maskable_ppo import MaskablePPOTrainer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -323,7 +323,7 @@ def test_sampled_actions_of_a_model_are_as_frequent_as_its_distribution_over_leg
 @pytest.mark.parametrize("open_mice", [False, True])
 def test_a_model_plays_as_the_policy_exported_from_it(tmp_path, open_mice):
     small = {"num_envs": 8, "num_steps": 32, "batch_size": 256, "hidden_sizes": (16,), "threads": 1}
-    trainer = MaskablePPOTrainer(Config(**small, open_mice=open_mice), tmp_path)
+    trainer = MaskablePPOTrainer(MaskableConfig(**small, open_mice=open_mice), tmp_path)
     with torch.no_grad():
         trainer.model.policy.action_net.weight *= 200
     exported, model = trainer.player(), from_sb3(trainer.model, open_mice=open_mice)

@@ -25,7 +25,7 @@ from train.config import DEFAULTS, SelfplayConfig, read_config
 from train.policy import ILLEGAL, ActorCritic, masked_log_softmax
 from train.progress import Progress
 from train.sampling import sample
-from train.selfplay import SelfplayTrainer, margins
+from train.selfplay import SelfplayTrainer
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = {
@@ -70,9 +70,9 @@ def weights(trainer: SelfplayTrainer) -> bytes:
 # --- what is learned from ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mix", [("self=1",), ("self=1", "ev=1", "past=1")])
+@pytest.mark.parametrize("mix", [("self=1",), ("self=2", "ev=1")])
 def test_what_is_learned_from_are_complete_choices_of_learners_in_a_new_order(tmp_path, mix):
-    trainer = trainer_of(tmp_path, mix=mix, num_past=1, num_players=(3, 4, 5))
+    trainer = trainer_of(tmp_path, mix=mix, num_players=(3, 4, 5))
     trainer.collect()
     rollout = trainer.rollout
     rollout.log_probabilities[:] = np.arange(rollout.seats.size).reshape(rollout.seats.shape)  # to know them again
@@ -104,36 +104,12 @@ def test_rewards_reach_the_seats_that_earned_them(tmp_path):
     assert not rollout.rewards[~rollout.ends].any()
 
 
-def test_the_margin_is_paid_beside_the_reward(tmp_path):
-    trainer = trainer_of(tmp_path, mix=("self=1",), reward="win", margin_coef=0.5, num_steps=200)
-    trainer.collect()
-    paid = trainer.rollout.rewards[trainer.rollout.ends]
-    assert paid[:, :4].sum(axis=1) == pytest.approx(1.0, abs=1e-4)  # margins add up to nothing
-    assert (np.abs(paid[:, :4]).max(axis=1) > 1).any()
-
-
-def test_margins_are_taken_over_the_seats_that_are_there():
-    scores = np.array([[40, 50, 60, 0, 0], [10, 20, 30, 40, 50]])
-    assert margins(scores, np.array([3, 5])).tolist() == [[-15, 0, 15, 0, 0], [-25, -12.5, 0, 12.5, 25]]
-
-
-def test_the_critic_may_see_all_and_the_policy_never_does(tmp_path):
-    trainer, twin = (trainer_of(tmp_path / name, mix=("self=1",), open_mice=False) for name in ("one", "twin"))
-    trainer.collect()
-    rollout, batch = trainer.rollout, twin.batch
-    assert rollout.critic_inputs.shape[-1] > rollout.observations.shape[-1]
-    for t in range(trainer.config.num_steps):
-        assert np.array_equal(rollout.observations[t].float().numpy(), batch.observations)
-        assert np.array_equal(rollout.critic_inputs[t].float().numpy(), batch.privileged())
-        batch.step(rollout.actions[t])
-
-
 def test_sixteen_bits_hold_every_observation_exactly():
     batch = Batch(500, [3, 4, 5, 5, 4] * 100, open_mice=True)
     for _ in range(60):
         batch.play_random(7)
-        for array in (batch.observations, batch.privileged()):
-            assert (torch.from_numpy(array).bfloat16().float().numpy() == array).all()
+        shown = batch.observations
+        assert (torch.from_numpy(shown).bfloat16().float().numpy() == shown).all()
 
 
 def test_minibatches_hold_every_decision_once_an_epoch(tmp_path):
@@ -190,7 +166,7 @@ def test_probabilities_of_illegal_actions_are_next_to_nothing_and_legal_ones_add
 
 def test_the_same_seed_makes_the_same_networks_and_no_global_generator_is_touched():
     before = torch.get_rng_state()
-    first, second, other = (ActorCritic(300, (16,), raises=False, seed=seed) for seed in (1, 1, 2))
+    first, second, other = (ActorCritic((16,), raises=False, seed=seed) for seed in (1, 1, 2))
     assert (torch.get_rng_state() == before).all()
     assert (first.actor[0].weight == second.actor[0].weight).all()
     assert (first.actor[0].weight != other.actor[0].weight).any()
@@ -226,11 +202,11 @@ def test_draws_are_legal_at_the_ends_of_the_unit_interval_and_the_same_in_two_th
 
 # --- the same run, however often it is stopped ------------------------------------------------------------------------
 
-MIXED = {"mix": ("self=2", "past=1", "ev=1"), "num_past": 2, "remember_every": 1, "num_players": (3, 4, 5)}
+MIXED = {"mix": ("self=2", "ev=1"), "num_players": (3, 4, 5)}
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("settings", [{}, MIXED, {"kl_coef": 0.1}, {"privileged_critic": False}])
+@pytest.mark.parametrize("settings", [{}, MIXED, {"kl_coef": 0.1}])
 def test_a_resumed_run_has_the_weights_of_one_that_was_never_stopped(tmp_path, settings, precision):
     whole = trainer_of(tmp_path / "whole", precision=precision, **settings)
     stopped = trainer_of(tmp_path / "stopped", precision=precision, **settings)
@@ -276,17 +252,6 @@ def test_a_run_killed_at_any_moment_ends_with_the_weights_and_curve_of_one_that_
     assert (killed / "policy.safetensors").read_bytes() == (whole / "policy.safetensors").read_bytes()
     assert results_of(killed) == results_of(whole)
     assert kills == 3
-
-
-def test_older_selves_sit_at_the_tables_and_are_in_the_checkpoint(tmp_path):
-    trainer = trainer_of(tmp_path, mix=("self=1", "past=1"), num_past=2, remember_every=1)
-    for _ in range(3):
-        trainer.update()
-    trainer.save()
-    names = set(checkpoint.load(tmp_path, say=print).arrays)
-    assert {"past.0.0.weight", "past.1.1.bias"} <= names
-    first, second = (layers[0][0] for layers in trainer.pool.past_layers())
-    assert (first != second).any()
 
 
 def test_a_run_may_begin_with_the_policy_of_another(finished, tmp_path):
@@ -355,8 +320,8 @@ def test_help_shows_the_settings_and_defaults_of_the_algorithm_named(capsys):
             cli(["--algorithm", algorithm, "--help"])
         assert end.value.code == 0
         shown[algorithm] = capsys.readouterr().out
-    assert "--privileged-critic" in shown["selfplay"]
-    assert "--privileged-critic" not in shown["maskable-ppo"]
+    assert "--kl-coef" in shown["selfplay"]
+    assert "--kl-coef" not in shown["maskable-ppo"]
     assert str(DEFAULTS["selfplay"].total_timesteps) in shown["selfplay"]
     assert str(DEFAULTS["maskable-ppo"].total_timesteps) in shown["maskable-ppo"]
 
@@ -369,7 +334,10 @@ def test_help_shows_the_settings_and_defaults_of_the_algorithm_named(capsys):
         (["--algorithm", "selfplay", "--max-grad-norm", "0"], ["--max-grad-norm must be positive"]),
         (["--algorithm", "selfplay", "--kl-coef", "-1"], ["--kl-coef must not be negative"]),
         (["--algorithm", "selfplay", "--average-decay", "1.5"], ["--average-decay must be 0 to 1"]),
-        (["--algorithm", "selfplay", "--mix", "past=1", "--num-past", "0"], ["--mix"]),
+        (
+            ["--algorithm", "selfplay", "--mix", "past=1"],
+            ["--mix has unknown players ['past']", "self and player codes"],
+        ),
         (["--algorithm", "selfplay", "--init", "nowhere"], ["no policy can be read from nowhere"]),
     ],
 )

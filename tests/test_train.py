@@ -31,7 +31,7 @@ from felicity_env.game import MAX_SEATS
 from felicity_env.tables import LEARNER
 from train import checkpoint, run_folder
 from train.__main__ import cli
-from train.config import Config, read_config
+from train.config import Config, MaskableConfig, read_config
 from train.evaluation import EVALUATION_SEED, LADDER, evaluate
 from train.maskable_ppo import MaskablePPOTrainer
 from train.opponents import OpponentPool
@@ -98,10 +98,10 @@ def newest(run: Path) -> checkpoint.Checkpoint:
     return checkpoint.load(run, say=print)
 
 
-def small_config(**settings: object) -> Config:
+def small_config(**settings: object) -> MaskableConfig:
     small = {"num_envs": 32, "num_steps": 32, "batch_size": 512, "hidden_sizes": (16,), "threads": 1}
     few = {"total_timesteps": 4096, "curve_blocks": 2, "evaluation_blocks": 2}
-    return Config(**(small | few | settings))
+    return MaskableConfig(**(small | few | settings))
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_more_kinds_of_tables_than_games_are_refused():
 def test_help_mentions_every_option_and_what_it_is():
     outcome = train("--help")
     assert outcome.status == 0
-    for item in fields(Config):
+    for item in fields(MaskableConfig):
         assert f"--{item.name.replace('_', '-')}" in outcome.output
     for words in ("Decisions learned from in all", "Weight of the entropy bonus", "Who sits in the other seats"):
         assert words in outcome.output
@@ -581,7 +581,7 @@ def test_training_and_evaluation_deal_from_different_seeds(tmp_path, monkeypatch
 
 def test_no_seed_of_training_is_that_of_evaluation():
     with pytest.raises(ValueError, match="--seed"):
-        Config(seed=EVALUATION_SEED)
+        MaskableConfig(seed=EVALUATION_SEED)
 
 
 def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path):

@@ -23,7 +23,7 @@ from experiments import (
     training_speed,
 )
 from experiments.training import all_trained, over_seeds, trained
-from felicity_env import OBS_SIZE, SETUPS
+from felicity_env import SETUPS
 from felicity_env.game import AUCTION, is_alone, pass_pays
 from tests.helpers import random_game, random_words, view_of
 from train.__main__ import read_arguments
@@ -55,7 +55,7 @@ def test_a_run_is_trained_once_resumed_if_it_was_stopped_and_its_failure_is_said
     with pytest.raises(RunError, match="another total_timesteps and seed; delete it, or choose another --runs"):
         trained(run, [*TINY[:-1], "700", "--seed", "3"])
     with pytest.raises(RunError, match="ended with status 2"):
-        trained(tmp_path / "other", [*TINY, "--batch-size", "7"])
+        trained(tmp_path / "other", [*TINY, "--mix", "nobody=1"])
 
 
 def test_a_run_that_was_stopped_before_its_first_checkpoint_begins_anew_and_no_other_folder_is_touched(tmp_path):
@@ -146,7 +146,7 @@ def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_
 
 
 def test_a_network_that_the_trainer_cannot_begin_with_is_exploited_from_scratch_alone(tmp_path):
-    save_policy(tmp_path, ActorCritic(OBS_SIZE, (8,), raises=False, seed=0).layers(), open_mice=True)  # with tanh
+    save_policy(tmp_path, ActorCritic((8,), raises=False, seed=0).layers(), open_mice=True)  # with tanh
     config = exploit_config(tmp_path, f"net:{tmp_path}")
     assert list(exploit.starts(agents.make(config.target))) == ["scratch"]
 
@@ -155,14 +155,14 @@ def test_best_responses_to_other_weights_lie_in_another_folder(tmp_path):
     random_policy(tmp_path / "net")
     config = exploit_config(tmp_path, f"net:{tmp_path / 'net'}")
     before = exploit.folder_of("scratch", 0, config)
-    layers = ActorCritic(OBS_SIZE, (8,), raises=True, seed=1).layers()
+    layers = ActorCritic((8,), raises=True, seed=1).layers()
     save_policy(tmp_path / "net", layers, open_mice=True, activation="relu", algorithm="distill", commit="none")
     assert exploit.folder_of("scratch", 0, config) != before
 
 
 def random_policy(folder: Path) -> None:
     folder.mkdir(parents=True)
-    layers = ActorCritic(OBS_SIZE, (8,), raises=True, seed=0).layers()
+    layers = ActorCritic((8,), raises=True, seed=0).layers()
     save_policy(folder, layers, open_mice=True, activation="relu", algorithm="distill", commit="none")
 
 

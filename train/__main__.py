@@ -10,7 +10,7 @@ import tyro
 from rich.console import Console
 
 from train import run_folder
-from train.config import DEFAULTS, Config, SelfplayConfig, read_config
+from train.config import DEFAULTS, Config, MaskableConfig, SelfplayConfig, read_config
 from train.evaluation import as_table
 from train.progress import Progress
 from train.run import Trainer
@@ -47,6 +47,7 @@ def _trainer(config: Config, folder: Path) -> Trainer:
         return SelfplayTrainer(config, folder)
     from train.maskable_ppo import MaskablePPOTrainer  # its library takes seconds to import
 
+    assert isinstance(config, MaskableConfig)
     return MaskablePPOTrainer(config, folder)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import agents
 from felicity_env import SETUPS
@@ -14,29 +14,25 @@ from train.opponents import PAST, SELF
 
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 _POSITIVE = (
-    *("total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs", "threads", "remember_every"),
-    *("curve_every", "curve_blocks", "evaluation_blocks", "learning_rate", "reward_scale", "clip_coef"),
+    *("total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs", "threads", "clip_coef"),
+    *("curve_every", "curve_blocks", "evaluation_blocks", "learning_rate", "reward_scale"),
 )
 MAX_SEED = 2**32 - 1  # evaluation uses seeds from 2**62, so the two never meet
 
-
 Algorithm = Literal["selfplay", "maskable-ppo"]
-ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Config:
-    """Train a player of Felicity.
+    """What every algorithm has; those without a default here have one of their own in each."""
 
-    `selfplay`: PPO in which all seats learn, as fast as the machine can. `maskable-ppo`: Stable-Baselines3's, one seat
-    a table. `--help` after `--algorithm NAME` tells that one's settings and defaults.
-    """
+    sources: ClassVar[tuple[str, ...]] = (SELF,)  # what `mix` may name beside players
 
-    algorithm: Algorithm = "maskable-ppo"
+    algorithm: Algorithm
     """How to learn; it decides which other settings there are, and their defaults."""
     num_players: tuple[int, ...] = (4,)
     """Seats at the tables: 3, 4 or 5, or several for mixed tables (`--num-players 3 4 5`)."""
-    total_timesteps: int = 6_000_000
+    total_timesteps: int
     """Decisions learned from in all."""
     seed: int = 0
     """Of weights, games and opponents; 0 to 2**32 - 1."""
@@ -45,24 +41,20 @@ class Config:
     resume: Path | None = None
     """Go on with the run in this folder, with the settings it was begun with; takes no other options."""
 
-    open_mice: bool = False
+    open_mice: bool
     """Show the learner how many mice the others hold (it follows from public events)."""
-    reward: Literal["win", "margin", "score", "round"] = "round"
+    reward: Literal["win", "margin", "score", "round"]
     """What a game pays the learner; see `felicity_env.REWARDS`."""
-    reward_scale: float = 0.05
+    reward_scale: float
     """Rewards are multiplied by this before they are learned from."""
-    mix: tuple[str, ...] = ("self=0.4", "past=0.2", "anchor=0.2", "ev=0.1", "random=0.1")
-    """Who sits in the other seats, NAME=WEIGHT: `self` (as it is now), `past` (older selves), or any player code."""
-    num_past: int = 2
-    """How many older selves are kept."""
-    remember_every: int = 15
-    """Updates between two older selves."""
+    mix: tuple[str, ...]
+    """Who sits in the other seats, NAME=WEIGHT: `self` (as it is now), or any player code."""
 
     num_envs: int = 512
     """Games side by side."""
     num_steps: int = 64
     """Decisions of learners in each game between two updates."""
-    batch_size: int = 4096
+    batch_size: int
     """Decisions in a minibatch."""
     update_epochs: int = 4
     """Times that each decision is learned from."""
@@ -83,9 +75,9 @@ class Config:
     threads: int = 2
     """Cores."""
 
-    against: tuple[str, ...] = ("random", "anchor", "ev")
+    against: tuple[str, ...]
     """Codes of the players that the policy is measured against, in the curve and at the end."""
-    curve_every: int = 500_000
+    curve_every: int
     """Decisions between two points of the learning curve."""
     curve_blocks: int = 100
     """Deals (each under all rotations of the seats) for a point of the curve against each of them."""
@@ -101,7 +93,7 @@ class Config:
         """What could be wrong and what to say of it, in an order in which each may count on those before it."""
         for name in _POSITIVE:
             yield not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive"
-        for name in ("ent_coef", "ent_coef_end", "num_past"):
+        for name in ("ent_coef", "ent_coef_end"):
             yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
         for name in ("gamma", "gae_lambda"):
             yield not 0 <= getattr(self, name) <= 1, f"{_option(name)} must be 0 to 1"
@@ -110,7 +102,6 @@ class Config:
         yield not self.num_players, "--num-players needs at least one number"
         yield not set(self.num_players) <= set(SETUPS), f"--num-players: {list(SETUPS)}, not {self.num_players}"
         yield self.num_envs < len(self.num_players), "--num-envs must be at least as many as --num-players names"
-        yield self.rollout_size % self.batch_size != 0, "--batch-size must divide --num-envs times --num-steps"
         unknown = [code for code in self.against if not _is_player(code)]
         yield bool(unknown), f"--against has unknown players {unknown}"
         yield not self.against, "--against needs at least one player"
@@ -119,11 +110,13 @@ class Config:
     def _mix_faults(self) -> Iterator[tuple[bool, str]]:
         malformed = " ".join(text for text in self.mix if not _WEIGHT.fullmatch(text))
         yield bool(malformed), f"--mix needs NAME=WEIGHT with a weight of 0 or more, not {malformed}"
-        unknown = [name for name in self.weights if name not in (SELF, PAST) and not _is_player(name)]
-        yield bool(unknown), f"--mix has unknown players {unknown}; it may name self, past and player codes"
+        unknown = [name for name in self.weights if name not in self.sources and not _is_player(name)]
+        yield (
+            bool(unknown),
+            f"--mix has unknown players {unknown}; it may name {', '.join(self.sources)} and player codes",
+        )
         yield len(self.weights) < len(self.mix), "--mix names a player twice"
         yield sum(self.weights.values()) <= 0, "--mix needs a weight above 0"
-        yield self.num_past == 0 and self.weights.get(PAST, 0) > 0, "--mix has past selves, but --num-past is 0"
 
     @property
     def weights(self) -> dict[str, float]:
@@ -153,9 +146,52 @@ class Config:
         return [_option(name) for name in names if getattr(self, name) != getattr(default, name)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class MaskableConfig(Config):
+    """Train a player of Felicity.
+
+    `selfplay`: PPO in which all seats learn, as fast as the machine can. `maskable-ppo`: Stable-Baselines3's, one seat
+    a table. `--help` after `--algorithm NAME` tells that one's settings and defaults.
+    """
+
+    sources: ClassVar[tuple[str, ...]] = (SELF, PAST)
+
+    algorithm: Algorithm = "maskable-ppo"
+    total_timesteps: int = 6_000_000
+    open_mice: bool = False
+    reward: Literal["win", "margin", "score", "round"] = "round"
+    reward_scale: float = 0.05
+    mix: tuple[str, ...] = ("self=0.4", "past=0.2", "anchor=0.2", "ev=0.1", "random=0.1")
+    """Who sits in the other seats, NAME=WEIGHT: `self` (as it is now), `past` (older selves), or any player code."""
+    num_past: int = 2
+    """How many older selves are kept."""
+    remember_every: int = 15
+    """Updates between two older selves."""
+    batch_size: int = 4096
+    against: tuple[str, ...] = ("random", "anchor", "ev")
+    curve_every: int = 500_000
+
+    def _faults(self) -> Iterator[tuple[bool, str]]:
+        yield from super()._faults()
+        yield self.remember_every <= 0, "--remember-every must be positive"
+        yield self.num_past < 0, "--num-past must not be negative"
+        yield self.num_past == 0 and self.weights.get(PAST, 0) > 0, "--mix has past selves, but --num-past is 0"
+        yield self.rollout_size % self.batch_size != 0, "--batch-size must divide --num-envs times --num-steps"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SelfplayConfig(Config):
     """PPO in which all seats learn."""
+
+    algorithm: Algorithm = "selfplay"
+    total_timesteps: int = 9_500_000
+    open_mice: bool = True
+    reward: Literal["win", "margin", "score", "round"] = "win"
+    reward_scale: float = 1.0
+    mix: tuple[str, ...] = ("self=0.4", "tuned=0.2", "ev=0.2", "anchor=0.2")
+    batch_size: int = 1024
+    against: tuple[str, ...] = ("random", "anchor", "ev", "tuned")
+    curve_every: int = 1_000_000
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the networks are; auto: on a GPU if there is one."""
@@ -165,12 +201,8 @@ class SelfplayConfig(Config):
     """Begin with the policy in this run folder (or policy.json) instead of random weights; its layers must fit."""
     lone: bool = True
     """At tables with others than selves only one seat learns, instead of one to all but one."""
-    privileged_critic: bool = True
-    """Let the critic see all hidden cards; the policy never does."""
     raises: bool = False
     """Give every raise a logit of its own beside that of the bid."""
-    margin_coef: float = 0.0
-    """What a point of score margin counts at the end, beside `reward`."""
     kl_coef: float = 0.0
     """Weight of the divergence from a slow average of the policy."""
     average_decay: float = 0.99
@@ -186,7 +218,7 @@ class SelfplayConfig(Config):
         yield from super()._faults()
         for name in ("max_grad_norm", "save_every"):
             yield not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive"
-        for name in ("kl_coef", "vf_coef", "margin_coef"):
+        for name in ("kl_coef", "vf_coef"):
             yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
         yield not 0 <= self.average_decay <= 1, "--average-decay must be 0 to 1"
 
@@ -203,26 +235,7 @@ def _is_player(code: str) -> bool:
     return True
 
 
-DEFAULTS: dict[str, Config] = {
-    "maskable-ppo": Config(),
-    "selfplay": SelfplayConfig(
-        algorithm="selfplay",
-        total_timesteps=9_500_000,
-        open_mice=True,
-        reward="win",
-        reward_scale=1.0,
-        mix=("self=0.4", "tuned=0.2", "ev=0.2", "anchor=0.2"),
-        num_past=3,
-        remember_every=100,
-        against=("random", "anchor", "ev", "tuned"),
-        num_envs=512,
-        num_steps=64,
-        batch_size=1024,
-        update_epochs=4,
-        learning_rate=1e-3,
-        curve_every=1_000_000,
-    ),
-}
+DEFAULTS: dict[str, Config] = {"maskable-ppo": MaskableConfig(), "selfplay": SelfplayConfig()}
 
 
 def read_config(path: Path) -> Config:

@@ -27,7 +27,7 @@ from torch import Tensor
 from agents.compiled import CompiledPlayer, compiled_among
 from agents.network import NetworkPlayer, save_policy
 from agents.search import leads
-from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS, Batch, Player, game_seed
+from felicity_env import NUM_ACTIONS, SETUPS, Batch, Player, game_seed
 from felicity_env.game import PASS
 from felicity_env.tables import Tables
 from train import run_folder
@@ -98,7 +98,7 @@ def samples(config: Config, actor: Player | None, part: int) -> Iterator[tuple[n
 
     actor: plays for the learners; None: whatever looks best, or what `tuned` would do.
     """
-    pool = OpponentPool(MIX, num_past=0)
+    pool = OpponentPool(MIX)
     seats = np.resize(np.array(config.num_players), config.num_envs)
     batch = Batch(config.num_envs, seats.tolist(), seed=game_seed(config.seed, _GAMES, part), open_mice=True)
     tables = Tables(
@@ -178,7 +178,7 @@ def _centred(values: Tensor, tried: Tensor) -> Tensor:
 def fit(config: Config, observations: Tensor, found: Tensor) -> ActorCritic:
     """The network fitted to all samples."""
     torch.set_num_threads(config.threads)
-    network = ActorCritic(OBS_SIZE, config.hidden_sizes, raises=config.raises, seed=config.seed)
+    network = ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed)
     optimizer = torch.optim.Adam(network.actor.parameters(), lr=config.learning_rate, fused=True)
     count = max(1, len(found) // config.batch_size)
     steps, generator = count * config.epochs, torch.Generator().manual_seed(config.seed)

@@ -20,7 +20,7 @@ from felicity_env import OBS_SIZE, Batch, game_seed
 from felicity_env.game import NUM_ACTIONS
 from felicity_env.lanes import Lanes
 from train import checkpoint
-from train.config import Config
+from train.config import MaskableConfig
 from train.opponents import OpponentPool
 from train.progress import Progress
 from train.run import Interrupt, Run
@@ -35,7 +35,7 @@ class MaskablePPOTrainer:
 
     env_class = LanesVecEnv
 
-    def __init__(self, config: Config, folder: Path) -> None:
+    def __init__(self, config: MaskableConfig, folder: Path) -> None:
         self.config = config
         self.run = Run(config, folder, activation="tanh")
         torch.set_num_threads(config.threads)
@@ -115,7 +115,7 @@ class MaskablePPOTrainer:
         self.model.set_env(self.env)
 
 
-def build_model(config: Config, env: LanesVecEnv) -> MaskablePPO:
+def build_model(config: MaskableConfig, env: LanesVecEnv) -> MaskablePPO:
     """MaskablePPO with the settings of a run."""
     return MaskablePPO(
         "MlpPolicy",

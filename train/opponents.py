@@ -52,7 +52,7 @@ class OpponentPool:
     mix: weight of each source: "self", "past", or a code of `agents.make`. num_past: how many older selves are kept.
     """
 
-    def __init__(self, mix: Mapping[str, float], *, num_past: int) -> None:
+    def __init__(self, mix: Mapping[str, float], *, num_past: int = 0) -> None:
         num_past = num_past if mix.get(PAST) else 0
         self.newest = _Snapshot()
         self.past = [_Snapshot() for _ in range(num_past)]

@@ -1,4 +1,4 @@
-"""The networks of the self-play trainer: an actor that sees what its seat sees, a critic that may see more."""
+"""The networks of the self-play trainer: an actor and a critic that see what their seat sees."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -34,12 +34,12 @@ def perceptron(sizes: Sequence[int], *, gain: float, generator: torch.Generator)
 class ActorCritic(nn.Module):
     """Two networks apart from each other."""
 
-    def __init__(self, critic_inputs: int, hidden_sizes: Sequence[int], *, raises: bool, seed: int) -> None:
+    def __init__(self, hidden_sizes: Sequence[int], *, raises: bool, seed: int) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         outputs = NUM_ACTIONS + (MAX_BID if raises else 0)
         self.actor = perceptron([OBS_SIZE, *hidden_sizes, outputs], gain=_ACTOR_GAIN, generator=generator)
-        self.critic = perceptron([critic_inputs, *hidden_sizes, 1], gain=_CRITIC_GAIN, generator=generator)
+        self.critic = perceptron([OBS_SIZE, *hidden_sizes, 1], gain=_CRITIC_GAIN, generator=generator)
 
     @classmethod
     def of(cls, player: NetworkPlayer) -> "ActorCritic":
@@ -47,7 +47,7 @@ class ActorCritic(nn.Module):
         if player.activation != ACTIVATION:
             raise ValueError(f"between the layers is {ACTIVATION} here, but that player has {player.activation}")
         sizes = [bias.size for _, bias in player.layers[:-1]]
-        network = cls(OBS_SIZE, sizes, raises=player.raises, seed=0)
+        network = cls(sizes, raises=player.raises, seed=0)
         network.load_layers(player.layers)
         return network
 
@@ -65,9 +65,9 @@ class ActorCritic(nn.Module):
         """float32 [N, NUM_ACTIONS]: of the legal actions; `ILLEGAL` elsewhere. masks: bool [N, NUM_ACTIONS]."""
         return masked_log_softmax(self.logits(observations), masks)
 
-    def values(self, inputs: Tensor) -> Tensor:
+    def values(self, observations: Tensor) -> Tensor:
         """float32 [N]."""
-        return self.critic(inputs).float().squeeze(-1)
+        return self.critic(observations).float().squeeze(-1)
 
     def layers(self) -> Layers:
         """The actor's layers [in, out] as NumPy arrays."""

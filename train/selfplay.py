@@ -22,7 +22,6 @@ from agents.compiled import compiled_among
 from agents.network import Layers, NetworkPlayer
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, game_seed
 from felicity_env.game import MAX_SEATS
-from felicity_env.observation import PRIVILEGED_SIZE
 from felicity_env.tables import Tables
 from train import checkpoint
 from train.advantages import advantages_of
@@ -32,7 +31,7 @@ from train.policy import ACTIVATION, ActorCritic
 from train.progress import Progress
 from train.run import Interrupt, Run
 from train.sampling import sample
-from train.tensors import arrays_of, fits, layers_arrays, layers_of, optimizer_arrays, restore_optimizer, tensors_of
+from train.tensors import arrays_of, fits, optimizer_arrays, restore_optimizer, tensors_of
 
 _SPREAD_STEPS = 97  # random decisions at the start, so that the games are not all in the same round
 _GAMES, _ORDER = 0, 1  # what is drawn from the seed of a run
@@ -45,12 +44,9 @@ class Rollout:
     dtype: of the observations. They are counts and fractions of few bits, which 16 bits hold exactly.
     """
 
-    def __init__(self, num_steps: int, num_games: int, *, critic_inputs: int, dtype: torch.dtype, device: str) -> None:
+    def __init__(self, num_steps: int, num_games: int, *, dtype: torch.dtype, device: str) -> None:
         shape = (num_steps, num_games)
         self.observations = torch.empty((*shape, OBS_SIZE), dtype=dtype, device=device)
-        self.critic_inputs = self.observations
-        if critic_inputs != OBS_SIZE:
-            self.critic_inputs = torch.empty((*shape, critic_inputs), dtype=dtype, device=device)
         self.masks = np.empty((*shape, NUM_ACTIONS), np.int8)
         self.actions = np.empty(shape, np.int64)
         self.log_probabilities = np.empty(shape, np.float32)
@@ -68,21 +64,18 @@ class SelfplayTrainer:
         self.device = _device(config.device)
         self.dtype = _dtype(config.precision, self.device)
         torch.set_num_threads(config.threads)
-        critic_inputs = PRIVILEGED_SIZE if config.privileged_critic else OBS_SIZE
         self.policy, self.average = (
-            ActorCritic(critic_inputs, config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device)
-            for _ in range(2)
+            ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device) for _ in range(2)
         )
         if config.init and not checkpoint.checkpoints(folder):
             self._begin_with(config.init)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
-        self.pool = OpponentPool(config.weights, num_past=config.num_past)
+        self.pool = OpponentPool(config.weights)
         self.pool.update(self.run.player(self.layers()))
         self.tables = self._new_tables()
         shape = (config.num_steps, config.num_envs)
-        self.rollout = Rollout(*shape, critic_inputs=critic_inputs, dtype=self.dtype, device=self.device)
+        self.rollout = Rollout(*shape, dtype=self.dtype, device=self.device)
         self._memory: dict[str, Tensor] = {}
-        self._privileged = np.empty((config.num_envs, PRIVILEGED_SIZE), np.float32)
         self.timesteps = self.updates = 0
 
     def _begin_with(self, path: str) -> None:
@@ -154,8 +147,6 @@ class SelfplayTrainer:
         done = min(1.0, self.timesteps / config.total_timesteps)
         self.optimizer.param_groups[0]["lr"] = config.learning_rate * (1 - done)
         ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done
-        if self.updates % config.remember_every == 0:
-            self.pool.remember(self.run.player(self.layers()), self.updates // config.remember_every)
         self.collect()
         data = self.estimate()
         facts = self.improve(data, ent_coef)
@@ -171,8 +162,6 @@ class SelfplayTrainer:
         batch, tables, rollout, config = self.batch, self.tables, self.rollout, self.config
         for t in range(config.num_steps):
             rollout.observations[t].copy_(torch.from_numpy(batch.observations))
-            if config.privileged_critic:
-                rollout.critic_inputs[t].copy_(torch.from_numpy(batch.privileged(self._privileged)))
             rollout.masks[t], rollout.seats[t] = batch.action_masks, batch.seats
             logits = self.logits_of(rollout.observations[t])
             rollout.actions[t], rollout.log_probabilities[t] = sample(
@@ -180,9 +169,6 @@ class SelfplayTrainer:
             )
             tables.step(rollout.actions[t])
             rollout.rewards[t], rollout.ends[t] = tables.rewards * config.reward_scale, tables.terminated
-            if config.margin_coef:
-                ended = np.flatnonzero(tables.terminated)
-                rollout.rewards[t, ended] += config.margin_coef * margins(batch.scores[ended], batch.num_players[ended])
 
     # --- judge ---
 
@@ -190,8 +176,8 @@ class SelfplayTrainer:
     def estimate(self) -> dict[str, Tensor]:
         """What `improve` learns from: the decisions that teach something, in a new order: tensors [N, ...]."""
         rollout, config = self.rollout, self.config
-        inputs = rollout.critic_inputs.flatten(0, 1)
-        values = self.values_of(inputs)
+        observations = rollout.observations.flatten(0, 1)
+        values = self.values_of(observations)
         advantages, complete = advantages_of(
             *(rollout.rewards, rollout.ends, rollout.seats, values.cpu().numpy().reshape(rollout.seats.shape)),
             gamma=config.gamma,
@@ -201,8 +187,7 @@ class SelfplayTrainer:
         rng = np.random.default_rng([config.seed, _ORDER, self.updates])
         rows = torch.from_numpy(rng.permutation(np.flatnonzero(complete & chosen))).to(self.device)
         everything = {
-            "observations": rollout.observations.flatten(0, 1),
-            "critic_inputs": inputs,
+            "observations": observations,
             "masks": self._flat(rollout.masks).bool(),
             "actions": self._flat(rollout.actions),
             "log_probabilities": self._flat(rollout.log_probabilities),
@@ -222,10 +207,10 @@ class SelfplayTrainer:
         with self._mixed_precision():
             return self.policy.logits(observations)
 
-    def values_of(self, inputs: Tensor) -> Tensor:
+    def values_of(self, observations: Tensor) -> Tensor:
         """float32 [N]."""
         with self._mixed_precision():
-            return torch.cat([self.policy.values(part) for part in inputs.split(_VALUES_AT_ONCE)])
+            return torch.cat([self.policy.values(part) for part in observations.split(_VALUES_AT_ONCE)])
 
     def _flat(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).flatten(0, 1).to(self.device)
@@ -280,7 +265,7 @@ class SelfplayTrainer:
         advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
         ratio = (log_chosen - minibatch["log_probabilities"]).exp()
         policy = -torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages).mean()
-        value = (self.policy.values(minibatch["critic_inputs"]) - minibatch["returns"]).square().mean()
+        value = (self.policy.values(minibatch["observations"]) - minibatch["returns"]).square().mean()
         probabilities = log_all.exp()
         entropy = -(probabilities * log_all).sum(dim=1).mean()
         losses = {"policy": policy, "value": value, "entropy": entropy}
@@ -295,7 +280,7 @@ class SelfplayTrainer:
     def save(self) -> None:
         """Write everything that the rest of the run depends on."""
         arrays = arrays_of("policy.", self.policy.state_dict()) | optimizer_arrays(self.optimizer)
-        arrays |= arrays_of("average.", self.average.state_dict()) | layers_arrays(self.pool.past_layers())
+        arrays |= arrays_of("average.", self.average.state_dict())
         arrays |= {f"games.{name}": array for name, array in self.batch.clone().items()}
         checkpoint.save(self.run.folder, arrays, self.run.facts(self.timesteps, self.updates))
 
@@ -306,18 +291,10 @@ class SelfplayTrainer:
             self.policy.load_state_dict(tensors_of("policy.", arrays))
             self.average.load_state_dict(tensors_of("average.", arrays))
             restore_optimizer(self.optimizer, arrays)
-            self.pool.restore_past([self.run.player(layers) for layers in layers_of(arrays)])
             self.run.take_up(facts)
             self.timesteps, self.updates = facts["timesteps"], facts["updates"]
             self.batch.restore({name: arrays[f"games.{name}"] for name in self.batch.clone()})
         self.tables.resume()
-
-
-def margins(scores: np.ndarray, num_players: np.ndarray) -> np.ndarray:
-    """Scores [K, MAX_SEATS] less the mean of the others'; 0 for seats that are not there."""
-    seats, there = num_players[:, None], np.arange(MAX_SEATS) < num_players[:, None]
-    total = (scores * there).sum(axis=1, keepdims=True)
-    return np.where(there, scores - (total - scores) / (seats - 1), 0.0)
 
 
 def _device(wish: str) -> str:
