@@ -31,10 +31,9 @@ from felicity_env.game import SETUPS
 from train.run_folder import write_json
 
 SEED = 2**56  # of the selection; apart from training (below 2**32) and all other measurements
-RECIPE = (
-    "--raises --hidden-sizes 256 256 --kl-coef 0.1 --average-decay 0.99 --learning-rate 0.0004 --mix self=0.35 "
-    "anchor=0.15 ev=0.15 tuned=0.1 mc:50=0.15"
-)
+NETWORK = "--raises --hidden-sizes 256 256"
+RECIPE = "--kl-coef 0.1 --average-decay 0.99 --learning-rate 0.0004 --ent-coef 0.003 --ent-coef-end 0"
+MIX = "self=0.12 anchor=0.25 ev=0.1 tuned=0.2 mc:50=0.12"
 START_SHARE = 0.1  # of the games, against the network of the start
 LINEAGE = "lineage"  # in policy.json: how the policy was made, stage by stage
 AGAINST = ("anchor", "ev", "tuned", "mc:100")
@@ -50,6 +49,8 @@ class Config:
     """Code of the policy to begin from, such as net; a new network is distilled without it."""
     total_timesteps: int = 10_000_000
     """Decisions learned from in a run."""
+    mix: str = MIX
+    """Who sits opposite, as for `python -m train`; the network of the start comes to them."""
     num_blocks: int = 300
     """Deals for each match of the selection, each under all rotations of the seats."""
     workers: int = 2
@@ -98,9 +99,10 @@ def options_of(seed: int, config: Config) -> list[str]:
     """For `python -m train`."""
     begin = ["--algorithm", "selfplay", "--init", config.start, "--num-players", *SETUPS, "--seed", seed]
     size = ["--total-timesteps", config.total_timesteps, "--threads", 1, "--save-every", 5]
-    measured = ["--against", *AGAINST, "--curve-every", max(1, config.total_timesteps // 10)]
+    measured = ["--against", *AGAINST, "--curve-every", max(1, config.total_timesteps // 6)]
     few = ["--curve-blocks", 40, "--evaluation-blocks", 100]
-    words = [*begin, *size, *measured, *few, *RECIPE.split(), f"net:{config.start}={START_SHARE}"]
+    mix = ["--mix", *config.mix.split(), f"net:{config.start}={START_SHARE}"]
+    words = [*begin, *size, *measured, *few, *NETWORK.split(), *RECIPE.split(), *mix]
     return [str(word) for word in words]
 
 

@@ -214,9 +214,12 @@ def test_an_arm_that_is_not_there_and_a_lonely_seed_are_named():
 def test_the_reference_player_is_distilled_trained_chosen_and_packed(tmp_path, stored, monkeypatch):
     monkeypatch.setattr(reference, "SETUPS", {3: None})
     monkeypatch.setattr(reference, "AGAINST", ("anchor", "ev"))
-    monkeypatch.setattr(reference, "RECIPE", f"{SMALL} --raises --hidden-sizes 8 --mix self=1")
+    monkeypatch.setattr(reference, "NETWORK", "--raises --hidden-sizes 8")
+    monkeypatch.setattr(reference, "RECIPE", SMALL)
     monkeypatch.setattr(reference, "distilled", lambda folder, _: random_policy(folder))
-    config = reference.Config(seeds=(0, 1), total_timesteps=600, num_blocks=2, runs=tmp_path, pack=tmp_path / "pack")
+    config = reference.Config(
+        seeds=(0, 1), total_timesteps=600, mix="self=1", num_blocks=2, runs=tmp_path, pack=tmp_path / "pack"
+    )
     (config.pack).mkdir()
     (config.pack / "README.md").write_text("the card")
     reference.main(config)
