@@ -26,7 +26,7 @@ import agents
 from agents.arena import shares_alone
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
-from experiments.training import all_trained, distilled, over_seeds
+from experiments.training import all_trained, check_seeds, distilled, over_seeds
 
 SEED = 2**57  # apart from training (below 2**32) and all other measurements
 BASE, DISTILLED, EXPLOITER = "base", "distilled", "exploiter of the base"
@@ -70,8 +70,7 @@ class Config:
     """Where the run folders are kept; an interrupted ablation goes on from them."""
 
     def __post_init__(self) -> None:
-        if len(set(self.seeds)) < max(2, len(self.seeds)):
-            raise ValueError("--seeds needs at least two different numbers: the base plays its other seeds")
+        check_seeds(self.seeds, least=2)  # for the base plays its other seeds
         if unknown := set(self.arms) - set(ARMS):
             raise ValueError(f"--arms: no {sorted(unknown)}; there are {list(ARMS)}")
 

@@ -21,13 +21,12 @@ import agents
 from agents.arena import play_blocks
 from agents.estimates import bootstrap
 from experiments.command import GOES_ON, run_command
-from experiments.matches import Match, play_matches
+from experiments.matches import SEARCHES, Match, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import RESULTS, median_interval, write_result
 from felicity_env import View
 
 SEED = 2**61 + 1  # apart from training, tuning, ladder and the evaluation of runs
-KINDS = ("mc", "ismcts")
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def milliseconds(code: str, view: View, repetitions: int = 5) -> dict[str, float
 
 def measure(config: Config, console: Console) -> list[dict[str, Any]]:
     """A row for each kind of search, number of players and budget."""
-    rows = [(n, kind, budget) for n in (3, 4, 5) for kind in KINDS for budget in config.budgets(n)]
+    rows = [(n, kind, budget) for n in (3, 4, 5) for kind in SEARCHES for budget in config.budgets(n)]
     views = {n: positions(n, 60, config.seed) for n in (3, 4, 5)}
     times = {row: milliseconds(f"{row[1]}:{row[2]}", views[row[0]]) for row in rows}
     matches = {Match.of(f"{kind}:{budget}", config.rest, n): config.deals for n, kind, budget in rows}
@@ -113,7 +112,7 @@ def plot(rows: Sequence[dict[str, Any]], rest: str, path: Path) -> None:
     """Win share against budget, and against the time of a decision."""
     full = max((n for n in (3, 4, 5)), key=lambda n: sum(row["num_players"] == n for row in rows))
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained", sharey=True)
-    for kind in KINDS:
+    for kind in SEARCHES:
         chosen = [row for row in rows if row["kind"] == kind and row["num_players"] == full]
         shares = np.array([[row["win_share"][key] for key in ("low", "value", "high")] for row in chosen]).T
         errors = [shares[1] - shares[0], shares[2] - shares[1]]

@@ -33,6 +33,13 @@ from train.run_folder import RunError, write_atomically, write_json
 
 PACKAGES = (Path(kernel.__file__).parent, Path(agents.__file__).parent)
 
+SEARCHES = ("mc", "ismcts")
+
+
+def is_search(*codes: str) -> bool:
+    """Whether one of them takes its time."""
+    return any(code.split(":")[0] in SEARCHES for code in codes)
+
 
 def identity(code: str) -> str:
     """The code, and the weights that it stands for now."""

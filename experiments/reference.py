@@ -26,7 +26,7 @@ from agents.network import NetworkPlayer, description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
-from experiments.training import all_trained, distilled
+from experiments.training import all_trained, check_seeds, distilled
 from felicity_env.game import SETUPS
 from train.run_folder import write_json
 
@@ -61,8 +61,9 @@ class Config:
     """Folder that the policy is put into."""
 
     def __post_init__(self) -> None:
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or self.num_blocks < 2:
-            raise ValueError("--seeds needs different numbers, at least one, and --num-blocks at least 2")
+        check_seeds(self.seeds)
+        if self.num_blocks < 2:
+            raise ValueError("--num-blocks must be at least 2")
 
     def run_of(self, seed: int) -> Path:
         """Where a seed's run lies."""

@@ -16,10 +16,10 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.budget import KINDS, milliseconds, positions
+from experiments.budget import milliseconds, positions
 from experiments.command import GOES_ON, run_command
 from experiments.evaluate import as_table
-from experiments.matches import Match, play_matches
+from experiments.matches import SEARCHES, Match, is_search, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import write_result
 from experiments.tournament import estimates_of
@@ -67,7 +67,7 @@ def playouts_within(kind: str, config: Config) -> int:
 
 def codes_of(config: Config) -> list[str]:
     """The others' codes; how many playouts fit is measured once and kept, for a run that goes on."""
-    return [f"{code}:{_kept_playouts(code, config)}" if code in KINDS else code for code in config.against]
+    return [f"{code}:{_kept_playouts(code, config)}" if code in SEARCHES else code for code in config.against]
 
 
 def _kept_playouts(kind: str, config: Config) -> int:
@@ -76,11 +76,6 @@ def _kept_playouts(kind: str, config: Config) -> int:
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_json(kept, playouts_within(kind, config))
     return json.loads(kept.read_text())
-
-
-def is_search(*codes: str) -> bool:
-    """Whether one of them takes its time."""
-    return any(code.split(":")[0] in KINDS for code in codes)
 
 
 def measure(codes: Sequence[str], config: Config, console: Console) -> dict[str, Any]:

@@ -26,14 +26,11 @@ from agents.estimates import bootstrap, paired_difference
 from agents.ratings import ratings
 from experiments import report
 from experiments.command import exit_status, tell
-from experiments.matches import Match, Played, as_json, play_matches
+from experiments.matches import Match, Played, as_json, is_search, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import provenance_of
 from felicity_env.game import SETUPS
 from train.run_folder import write_json
-
-SEARCHES = ("mc", "ismcts")
-
 
 LEAST = {"deals": 2, "search_deals": 2, "mixed_deals": 0, "workers": 1, "deals_a_part": 1, "seed": 0}
 
@@ -68,8 +65,7 @@ class Config:
 
     def deals_for(self, *codes: str) -> int:
         """Deals of a pair."""
-        searches = any(code.split(":")[0] in SEARCHES for code in codes)
-        return self.search_deals if searches and self.search_deals is not None else self.deals
+        return self.search_deals if is_search(*codes) and self.search_deals is not None else self.deals
 
 
 def check(config: Config) -> None:

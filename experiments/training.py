@@ -19,6 +19,12 @@ from train.config import read_config
 from train.run_folder import CONFIG, CURVE, EVALUATION, RunError, held
 
 
+def check_seeds(seeds: Sequence[int], *, least: int = 1) -> None:
+    """Raise `ValueError` if these are fewer or not different."""
+    if len(set(seeds)) < max(least, len(seeds)):
+        raise ValueError(f"--seeds needs different numbers, at least {least}, not {list(seeds)}")
+
+
 def trained(folder: Path, options: Sequence[str], *, quiet: bool = False) -> dict[str, Any]:
     """Settings, commit, evaluation, curve and minutes of the run in `folder`, trained with `options` if need be.
 

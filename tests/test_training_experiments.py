@@ -207,7 +207,7 @@ def test_the_base_is_compared_with_its_other_seeds_and_gains_nothing_over_itself
 def test_an_arm_that_is_not_there_and_a_lonely_seed_are_named():
     with pytest.raises(ValueError, match="--arms: no"):
         ablation.Config(arms=("more luck",))
-    with pytest.raises(ValueError, match="--seeds needs at least two"):
+    with pytest.raises(ValueError, match="--seeds needs different numbers, at least 2"):
         ablation.Config(seeds=(1,))
 
 
