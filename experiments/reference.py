@@ -32,8 +32,8 @@ from train.run_folder import write_json
 
 SEED = 2**56  # of the selection; apart from training (below 2**32) and all other measurements
 NETWORK = "--raises --hidden-sizes 256 256"
-RECIPE = "--kl-coef 0.1 --average-decay 0.99 --learning-rate 0.0004 --ent-coef 0.003 --ent-coef-end 0"
-MIX = "self=0.12 anchor=0.25 ev=0.1 tuned=0.2 mc:50=0.12"
+RECIPE = "--kl-coef 0.1 --average-decay 0.99 --learning-rate 0.0005 --ent-coef 0.05 --ent-coef-end 0.015"
+MIX = "self=0.32 anchor=0.22 ev=0.06 tuned=0.16 mc:50=0.12"
 START_SHARE = 0.1  # of the games, against the network of the start
 LINEAGE = "lineage"  # in policy.json: how the policy was made, stage by stage
 AGAINST = ("anchor", "ev", "tuned", "mc:100")
