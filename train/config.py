@@ -190,6 +190,7 @@ class SelfplayConfig(Config):
     reward_scale: float = 1.0
     mix: tuple[str, ...] = ("self=0.4", "tuned=0.2", "ev=0.2", "anchor=0.2")
     batch_size: int = 1024
+    ent_coef: float = 0.05
     against: tuple[str, ...] = ("random", "anchor", "ev", "tuned")
     curve_every: int = 1_000_000
 
