@@ -1,9 +1,9 @@
 """Make the reference player, or train it on. `python -m experiments.reference [--begin net]`
 
-A network is distilled from search (`python -m train.distill`), or taken from a policy that is there. Several seeds go
-on from it by self-play, held near a slow average of themselves, at tables of 3, 4 and 5 with selves, players of the
-ladder, the network of the start and a search. The one that does best in its worst match, on deals apart from those of
-every other measurement, becomes `agents.make("net")`.
+Several seeds learn by self-play at tables of 3, 4 and 5, each in two stages: first among selves and quick players of
+the ladder, then, for fewer decisions, with a search among them, against which a decision costs fifty times as much.
+With `--begin` all seeds go on from a policy that is there, in the second stage. The one that does best in its worst
+match, on deals apart from those of every other measurement, becomes `agents.make("net")`.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -26,31 +26,30 @@ from agents.network import NetworkPlayer, description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
-from experiments.training import all_trained, check_seeds, distilled
+from experiments.training import all_trained, check_seeds, from_weights_of
 from felicity_env.game import SETUPS
 from train.run_folder import write_json
 
 SEED = 2**56  # of the selection; apart from training (below 2**32) and all other measurements
-NETWORK = "--raises --hidden-sizes 256 256"
-RECIPE = "--kl-coef 0.1 --average-decay 0.99 --learning-rate 0.0005 --ent-coef 0.05 --ent-coef-end 0.015"
-MIX = "self=0.32 anchor=0.22 ev=0.06 tuned=0.16 mc:50=0.12"
-START_SHARE = 0.1  # of the games, against the network of the start
+STAGES = (
+    "--hidden-sizes 256 256",
+    "--mix self=0.25 anchor=0.1 ev=0.05 tuned=0.1 mc:50=0.3 --ent-coef 0.02 --learning-rate 0.0007",
+)
 LINEAGE = "lineage"  # in policy.json: how the policy was made, stage by stage
 AGAINST = ("anchor", "ev", "tuned", "mc:100")
+POINTS = (5, 5)  # of the learning curve in each stage
 
 
 @dataclass(frozen=True)
 class Config:
-    """Distill, train several seeds, choose, and pack the reference player."""
+    """Train several seeds, choose, and pack the reference player."""
 
     seeds: tuple[int, ...] = (0, 1, 2)
     """One run each."""
     begin: str | None = None
-    """Code of the policy to begin from, such as net; a new network is distilled without it."""
-    total_timesteps: int = 10_000_000
-    """Decisions learned from in a run."""
-    mix: str = MIX
-    """Who sits opposite, as for `python -m train`; the network of the start comes to them."""
+    """Code of the policy to begin from, such as net, in the second stage; without it all begins with random weights."""
+    timesteps: tuple[int, int] = (28_000_000, 3_000_000)
+    """Decisions learned from in each of the two stages."""
     num_blocks: int = 300
     """Deals for each match of the selection, each under all rotations of the seats."""
     workers: int = 2
@@ -65,45 +64,47 @@ class Config:
         if self.num_blocks < 2:
             raise ValueError("--num-blocks must be at least 2")
 
-    def run_of(self, seed: int) -> Path:
+    @property
+    def stages(self) -> tuple[int, ...]:
+        """Numbers of those that are trained."""
+        return (1,) if self.begin else (0, 1)
+
+    def run_of(self, seed: int, stage: int) -> Path:
         """Where a seed's run lies."""
-        return self.runs / f"seed{seed}"
+        return self.runs / f"stage{stage + 1}-seed{seed}"
 
     @property
     def start(self) -> Path:
-        """Where the network lies that all seeds begin with."""
+        """Where the policy of `begin` is kept."""
         return self.runs / "start"
 
 
 def prepare(config: Config) -> list[dict[str, Any]]:
-    """Have the network of the start in its folder; how it was made, stage by stage."""
-    if config.begin is None:
-        distilled(config.start, ["--threads", str(config.workers)])
-    else:
-        _copy_start(config.begin, config)
-    about = json.loads((config.start / "policy.json").read_text())
-    how = "train.distill" if about.get("algorithm") == "distill" else f"train --algorithm {about.get('algorithm')}"
-    return about.get(LINEAGE) or [{"command": f"python -m {how}", "commit": about.get("commit")}]
-
-
-def _copy_start(code: str, config: Config) -> None:
-    policy = agents.make(code)
+    """Have the policy of `begin` in its folder; how it was made, stage by stage."""
+    if not config.begin:
+        return []
+    policy = agents.make(config.begin)
     if not isinstance(policy, NetworkPlayer):
-        raise ValueError(f"--begin {code} is no network; give net or net:PATH")
+        raise ValueError(f"--begin {config.begin} is no network; give net or net:PATH")
     if not (config.start / "policy.json").exists():
         pack(policy.path, config.start)
     elif NetworkPlayer(str(config.start)).digest != policy.digest:
-        raise ValueError(f"the runs in {config.runs} began with another policy than {code}; choose another --runs")
+        raise ValueError(f"the runs in {config.runs} began with another policy than {config.begin}; take other --runs")
+    about = policy.about
+    unknown = {"command": f"python -m train --algorithm {about.get('algorithm')}", "commit": about.get("commit")}
+    return about.get(LINEAGE) or [unknown]
 
 
-def options_of(seed: int, config: Config) -> list[str]:
+def options_of(seed: int, stage: int, config: Config) -> list[str]:
     """For `python -m train`."""
-    begin = ["--algorithm", "selfplay", "--init", config.start, "--num-players", *SETUPS, "--seed", seed]
-    size = ["--total-timesteps", config.total_timesteps, "--threads", 1, "--save-every", 5]
-    measured = ["--against", *AGAINST, "--curve-every", max(1, config.total_timesteps // 6)]
+    begin = ["--algorithm", "selfplay", "--num-players", *SETUPS, "--seed", seed]
+    if stage:
+        before = config.run_of(seed, stage - 1) if stage - 1 in config.stages else config.start
+        begin += from_weights_of(NetworkPlayer(str(before)))
+    size = ["--total-timesteps", config.timesteps[stage], "--threads", 1]
+    measured = ["--against", *AGAINST, "--curve-every", max(1, config.timesteps[stage] // POINTS[stage])]
     few = ["--curve-blocks", 40, "--evaluation-blocks", 100]
-    mix = ["--mix", *config.mix.split(), f"net:{config.start}={START_SHARE}"]
-    words = [*begin, *size, *measured, *few, *NETWORK.split(), *RECIPE.split(), *mix]
+    words = [*begin, *size, *measured, *few, *STAGES[stage].split()]
     return [str(word) for word in words]
 
 
@@ -130,11 +131,20 @@ def pack(run: Path, folder: Path, **about: Any) -> None:
     write_json(folder / "policy.json", json.loads(description.read_text()) | about)
 
 
-def stage(seed: int, run: dict[str, Any], config: Config) -> dict[str, Any]:
-    """How the policy of a seed was made from that of the start."""
-    command = shlex.join(["python", "-m", "train", *options_of(seed, config)])
+def described(seed: int, stage: int, run: dict[str, Any], config: Config) -> dict[str, Any]:
+    """A stage of a seed, for the lineage."""
+    command = shlex.join(["python", "-m", "train", *options_of(seed, stage, config)])
     decisions = run["curve"][-1]["timesteps"]
     return {"command": command, "commit": run["commit"], "decisions": decisions, "hours": round(run["minutes"] / 60, 2)}
+
+
+def joined(stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The learning curve of a seed through its stages."""
+    curve, before = [], 0
+    for run in stages:
+        curve += [point | {"timesteps": before + point["timesteps"]} for point in run["curve"]]
+        before = curve[-1]["timesteps"]
+    return curve
 
 
 def plot(runs: list[dict[str, Any]], path: Path) -> None:
@@ -159,20 +169,31 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
     plt.close(figure)
 
 
+def all_stages(config: Config, console: Console) -> dict[int, list[dict[str, Any]]]:
+    """Train every seed in all stages: {seed: what `trained` tells of each stage}."""
+    runs: dict[int, list[dict[str, Any]]] = {seed: [] for seed in config.seeds}
+    for stage in config.stages:
+        where = f"{config.run_of(0, stage).parent}/stage{stage + 1}-seed*.log"
+        console.print(f"stage {stage + 1}: {len(config.seeds)} runs; progress is in {where}", highlight=False)
+        wanted = [(config.run_of(seed, stage), options_of(seed, stage, config)) for seed in config.seeds]
+        for seed, run in zip(config.seeds, all_trained(wanted, workers=config.workers), strict=True):
+            runs[seed].append(run)
+    return runs
+
+
 def main(config: Config) -> None:
-    """Distill, train, choose, pack and store."""
+    """Train, choose, pack and store."""
     started, console = time.monotonic(), Console()
-    lineage = prepare(config)
-    console.print(f"training {len(config.seeds)} runs; progress is in {config.runs}/seed*.log", highlight=False)
-    wanted = [(config.run_of(seed), options_of(seed, config)) for seed in config.seeds]
-    runs = []
-    for seed, run in zip(config.seeds, all_trained(wanted, workers=config.workers), strict=True):
-        found = selection(f"net:{config.run_of(seed)}", config)
-        runs.append({"seed": seed, "worst": worst(found), "selection": found, **run})
+    lineage, runs = prepare(config), []
+    for seed, stages in all_stages(config, console).items():
+        found = selection(f"net:{config.run_of(seed, config.stages[-1])}", config)
+        run = {"seed": seed, "worst": worst(found), "selection": found}
+        runs.append({**run, "curve": joined(stages), "stages": stages})
         console.print(f"seed {seed}: at least {worst(found):+.3f} over par", highlight=False)
     best = max(runs, key=lambda run: run["worst"])
-    lineage.append(stage(best["seed"], best, config))
-    pack(config.run_of(best["seed"]), config.pack, **{LINEAGE: lineage})
+    for stage, run in zip(config.stages, best["stages"], strict=True):
+        lineage.append(described(best["seed"], stage, run, config))
+    pack(config.run_of(best["seed"], config.stages[-1]), config.pack, **{LINEAGE: lineage})
     results = {"best": best["seed"], "runs": runs}
     settings = {name: value for name, value in asdict(config).items() if name not in ("runs", "pack")}
     path = write_result("reference", settings, results, started=started)

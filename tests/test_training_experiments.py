@@ -211,15 +211,12 @@ def test_an_arm_that_is_not_there_and_a_lonely_seed_are_named():
         ablation.Config(seeds=(1,))
 
 
-def test_the_reference_player_is_distilled_trained_chosen_and_packed(tmp_path, stored, monkeypatch):
+def test_the_reference_player_is_trained_in_two_stages_chosen_and_packed(tmp_path, stored, monkeypatch):
     monkeypatch.setattr(reference, "SETUPS", {3: None})
     monkeypatch.setattr(reference, "AGAINST", ("anchor", "ev"))
-    monkeypatch.setattr(reference, "NETWORK", "--raises --hidden-sizes 8")
-    monkeypatch.setattr(reference, "RECIPE", SMALL)
-    monkeypatch.setattr(reference, "distilled", lambda folder, _: random_policy(folder))
-    config = reference.Config(
-        seeds=(0, 1), total_timesteps=600, mix="self=1", num_blocks=2, runs=tmp_path, pack=tmp_path / "pack"
-    )
+    stages = (f"{SMALL} --hidden-sizes 8 --mix self=1", f"{SMALL} --mix self=1 ev=1")
+    monkeypatch.setattr(reference, "STAGES", stages)
+    config = reference.Config(seeds=(0, 1), timesteps=(600, 500), num_blocks=2, runs=tmp_path, pack=tmp_path / "pack")
     (config.pack).mkdir()
     (config.pack / "README.md").write_text("the card")
     reference.main(config)
@@ -230,16 +227,19 @@ def test_the_reference_player_is_distilled_trained_chosen_and_packed(tmp_path, s
     gains = [match["win_share"]["value"] - 1 / 3 for match in best["selection"]]
     assert best["worst"] == min(gains)
     assert len(gains) == 2
-    assert best["config"]["mix"] == ["self=1", f"net:{tmp_path / 'start'}=0.1"]
-    policy = (config.run_of(best["seed"]) / "policy.safetensors").read_bytes()
+    assert [run["config"]["mix"] for run in best["stages"]] == [["self=1"], ["self=1", "ev=1"]]
+    steps = [point["timesteps"] for point in best["curve"]]
+    assert steps == sorted(steps)
+    assert steps[-1] >= 1100
+    policy = (config.run_of(best["seed"], 1) / "policy.safetensors").read_bytes()
     assert (config.pack / "policy.safetensors").read_bytes() == policy
     assert (config.pack / "README.md").read_text() == "the card"
     packed = agents.make(f"net:{config.pack}")
     assert isinstance(packed, NetworkPlayer)
     made = packed.about["lineage"]
-    assert [stage["command"].split()[2] for stage in made] == ["train.distill", "train"]
-    assert f"--seed {best['seed']} " in made[1]["command"]
-    assert made[1]["decisions"] >= 600
+    assert ["--init" in stage["command"] for stage in made] == [False, True]
+    assert all(f"--seed {best['seed']} " in stage["command"] for stage in made)
+    assert made[0]["decisions"] >= 600
     on = replace(config, begin=f"net:{config.pack}", seeds=(2,), runs=tmp_path / "on", pack=tmp_path / "pack2")
     reference.main(on)
     further = agents.make(f"net:{on.pack}")
@@ -247,7 +247,7 @@ def test_the_reference_player_is_distilled_trained_chosen_and_packed(tmp_path, s
     assert further.about["lineage"][:2] == made
     assert len(further.about["lineage"]) == 3
     with pytest.raises(ValueError, match="began with another policy than"):
-        reference.main(replace(on, begin=f"net:{config.start}"))
+        reference.main(replace(on, begin=f"net:{config.run_of(0, 0)}"))
     with pytest.raises(ValueError, match="--begin ev is no network"):
         reference.main(replace(on, begin="ev", runs=tmp_path / "third"))
     assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
