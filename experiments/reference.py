@@ -33,7 +33,7 @@ from train.run_folder import write_json
 SEED = 2**56  # of the selection; apart from training (below 2**32) and all other measurements
 STAGES = (
     "--hidden-sizes 256 256",
-    "--mix self=0.25 anchor=0.1 ev=0.05 tuned=0.1 mc:50=0.3 --ent-coef 0.02 --learning-rate 0.0007",
+    "--mix self=0.1 anchor=0.15 ev=0.05 tuned=0.1 mc:50=0.3 --ent-coef 0.02 --learning-rate 0.0007",
 )
 LINEAGE = "lineage"  # in policy.json: how the policy was made, stage by stage
 AGAINST = ("anchor", "ev", "tuned", "mc:100")
