@@ -32,7 +32,6 @@ from felicity_env.random_stream import game_seed
 from train.run_folder import RunError, write_atomically, write_json
 
 PACKAGES = (Path(kernel.__file__).parent, Path(agents.__file__).parent)
-
 SEARCHES = ("mc", "ismcts")
 
 

@@ -1,7 +1,7 @@
 """Make the reference player, or train it on. `python -m experiments.reference [--begin net]`
 
 Several seeds learn by self-play at tables of 3, 4 and 5, each in two stages: first among selves and quick players of
-the ladder, then, for fewer decisions, with a search among them, against which a decision costs fifty times as much.
+the ladder, then, for fewer decisions, with a search among them, against which a decision costs far more.
 With `--begin` all seeds go on from a policy that is there, in the second stage. The one that does best in its worst
 match, on deals apart from those of every other measurement, becomes `agents.make("net")`.
 """
@@ -173,8 +173,7 @@ def all_stages(config: Config, console: Console) -> dict[int, list[dict[str, Any
     """Train every seed in all stages: {seed: what `trained` tells of each stage}."""
     runs: dict[int, list[dict[str, Any]]] = {seed: [] for seed in config.seeds}
     for stage in config.stages:
-        where = f"{config.run_of(0, stage).parent}/stage{stage + 1}-seed*.log"
-        console.print(f"stage {stage + 1}: {len(config.seeds)} runs; progress is in {where}", highlight=False)
+        console.print(f"stage {stage + 1}: progress is in {config.runs}/*.log", highlight=False)
         wanted = [(config.run_of(seed, stage), options_of(seed, stage, config)) for seed in config.seeds]
         for seed, run in zip(config.seeds, all_trained(wanted, workers=config.workers), strict=True):
             runs[seed].append(run)

@@ -104,6 +104,16 @@ def test_rewards_reach_the_seats_that_earned_them(tmp_path):
     assert not rollout.rewards[~rollout.ends].any()
 
 
+def test_both_networks_see_what_the_seat_that_decides_sees_and_nothing_else(tmp_path):
+    trainer, twin = (trainer_of(tmp_path / name, mix=("self=1",), open_mice=False) for name in ("one", "twin"))
+    trainer.collect()
+    rollout, batch = trainer.rollout, twin.batch
+    for t in range(trainer.config.num_steps):
+        assert np.array_equal(rollout.observations[t].float().numpy(), batch.observations)
+        batch.step(rollout.actions[t])
+    assert trainer.policy.critic[0].in_features == batch.observations.shape[1]
+
+
 def test_sixteen_bits_hold_every_observation_exactly():
     batch = Batch(500, [3, 4, 5, 5, 4] * 100, open_mice=True)
     for _ in range(60):
@@ -338,6 +348,7 @@ def test_help_shows_the_settings_and_defaults_of_the_algorithm_named(capsys):
             ["--algorithm", "selfplay", "--mix", "past=1"],
             ["--mix has unknown players ['past']", "self and player codes"],
         ),
+        (["--algorithm", "selfplay", "--batch-size", "513"], ["--batch-size must be at most"]),
         (["--algorithm", "selfplay", "--init", "nowhere"], ["no policy can be read from nowhere"]),
     ],
 )

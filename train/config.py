@@ -222,6 +222,7 @@ class SelfplayConfig(Config):
         for name in ("kl_coef", "vf_coef"):
             yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
         yield not 0 <= self.average_decay <= 1, "--average-decay must be 0 to 1"
+        yield self.batch_size > self.rollout_size, "--batch-size must be at most --num-envs times --num-steps"
 
 
 def _option(name: str) -> str:
