@@ -26,6 +26,7 @@ from train.policy import ILLEGAL, ActorCritic, masked_log_softmax
 from train.progress import Progress
 from train.sampling import sample
 from train.selfplay import SelfplayTrainer
+from train.tensors import tensors_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = {
@@ -264,14 +265,26 @@ def test_a_run_killed_at_any_moment_ends_with_the_weights_and_curve_of_one_that_
     assert kills == 3
 
 
-def test_a_run_may_begin_with_the_policy_of_another(finished, tmp_path):
+def test_a_run_may_begin_with_the_policy_of_another_and_its_critic(finished, tmp_path):
     begun = trainer_of(tmp_path, init=str(finished))
     expected = agents.make(f"net:{finished}").layers
     assert all((a[0] == b[0]).all() and (a[1] == b[1]).all() for a, b in zip(begun.layers(), expected, strict=True))
+    saved = tensors_of("policy.critic.", checkpoint.load(finished, say=print).arrays)
+    critic = begun.policy.critic.state_dict()
+    assert saved.keys() == critic.keys()
+    assert all(torch.equal(critic[name], tensor) for name, tensor in saved.items())
     with pytest.raises(ValueError, match="its layers do not fit --hidden-sizes"):
         trainer_of(tmp_path, init=str(finished), hidden_sizes=(17,))
     with pytest.raises(ValueError, match="open_mice True"):
         trainer_of(tmp_path, init=str(finished), open_mice=False)
+
+
+def test_a_run_may_begin_with_a_policy_alone(finished, tmp_path):
+    for name in ("policy.json", "policy.safetensors"):
+        shutil.copy(finished / name, tmp_path)
+    begun, fresh = trainer_of(tmp_path / "begun", init=str(tmp_path)), trainer_of(tmp_path / "fresh")
+    assert torch.equal(begun.policy.critic[0].weight, fresh.policy.critic[0].weight)
+    assert not torch.equal(begun.policy.actor[0].weight, fresh.policy.actor[0].weight)
 
 
 def test_a_resumed_run_does_not_need_the_policy_that_it_began_with(finished, tmp_path):

@@ -54,7 +54,7 @@ def _trainer(config: Config, folder: Path) -> Trainer:
 def _begun(config: Config, folder: Path) -> Trainer:
     try:
         return _trainer(config, folder)
-    except ValueError:
+    except (ValueError, RunError):
         run_folder.remove_empty(folder)
         raise
 

@@ -199,7 +199,8 @@ class SelfplayConfig(Config):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the networks' products; auto: 16 bits where the machine is faster with them."""
     init: str | None = None
-    """Begin with the policy in this run folder (or policy.json) instead of random weights; its layers must fit."""
+    """Begin with the policy in this run folder (or policy.json), and the critic of its last checkpoint if it has one,
+    instead of random weights; its layers must fit."""
     lone: bool = True
     """At tables with others than selves only one seat learns, instead of one to all but one."""
     raises: bool = False

@@ -85,6 +85,8 @@ class SelfplayTrainer:
         try:
             self.policy.load_layers(player.layers)
             self.average.load_layers(player.layers)
+            if critic := _critic_of(Path(path)):
+                self.policy.critic.load_state_dict(critic)
         except (RuntimeError, ValueError) as error:
             raise ValueError(f"--init {path}: its layers do not fit --hidden-sizes: {error}") from error
 
@@ -295,6 +297,16 @@ class SelfplayTrainer:
             self.timesteps, self.updates = facts["timesteps"], facts["updates"]
             self.batch.restore({name: arrays[f"games.{name}"] for name in self.batch.clone()})
         self.tables.resume()
+
+
+def _critic_of(folder: Path) -> dict[str, Tensor]:
+    """The critic in the newest checkpoint of a self-play run; nothing if there is none.
+
+    One that knows nothing yet would spoil the policy before it has learned to judge.
+    """
+    if not checkpoint.checkpoints(folder):
+        return {}
+    return tensors_of("policy.critic.", checkpoint.load(folder, say=print).arrays)
 
 
 def _device(wish: str) -> str:
