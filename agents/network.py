@@ -85,6 +85,11 @@ class NetworkPlayer:
         return player
 
     @property
+    def members(self) -> "tuple[NetworkPlayer, ...]":
+        """Itself alone: it is no mixture of several."""
+        return (self,)
+
+    @property
     def raises(self) -> bool:
         """Whether every raise has a logit of its own."""
         return self.layers[-1][1].size > NUM_ACTIONS

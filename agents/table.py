@@ -10,13 +10,14 @@ from agents.compiled import COMPILED, CompiledPlayer
 from agents.search import search_player
 from felicity_env import Player
 
-REFERENCE = Path(__file__).parent / "net"  # the policy that `net` alone stands for, with its model card
+REFERENCE = Path(__file__).parent / "net"  # what `net` alone stands for, with its model card
 
 
 def _network(path: str = "") -> Player:
-    from agents.network import GREEDY, NetworkPlayer  # needs safetensors, which a base install lacks
+    from agents.mixture import network_player  # needs safetensors, which a base install lacks
+    from agents.network import GREEDY
 
-    return NetworkPlayer(f"{REFERENCE}{path}" if path in ("", GREEDY) else path)
+    return network_player(f"{REFERENCE}{path}" if path in ("", GREEDY) else path)
 
 
 class Code(NamedTuple):
@@ -35,7 +36,8 @@ PLAYERS = {
     ),
     "net": Code(
         _network,
-        "the reference player; net:PATH, another policy (a run folder or its policy.json); @greedy: its best action",
+        "the reference player; net:PATH, another policy (a run folder or its policy.json), or a mixture of those in "
+        "PATH's folders; @greedy: the best action",
         "optional",
     ),
 }

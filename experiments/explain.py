@@ -20,7 +20,7 @@ from rich.table import Table
 import agents
 from agents.estimates import Estimate, bootstrap
 from agents.games import Games
-from agents.network import NetworkPlayer
+from agents.mixture import PolicyPlayer
 from agents.posterior import Hidden, draw_worlds, posterior
 from experiments.command import NOTHING_STORED, run_command
 from felicity_env import View, describe
@@ -63,7 +63,7 @@ class Explanation(NamedTuple):
     hidden: dict[int, Hidden]  # what each other seat may hide
 
 
-def explained(game: Game, decision: int, player: NetworkPlayer, *, worlds: int = 1000, seed: int = 0) -> Explanation:
+def explained(game: Game, decision: int, player: PolicyPlayer, *, worlds: int = 1000, seed: int = 0) -> Explanation:
     """What `player` thinks at the `decision`-th decision (from 1) of a game; raises `ValueError` if there is none."""
     before = replace(game, actions=game.actions[: decision - 1])
     state = before.final_states()
@@ -86,7 +86,7 @@ def _view(state: np.ndarray) -> View:
     return View(redact(state, seats), seats, np.zeros(len(state), np.uint64))
 
 
-def win_shares(game: Game, worlds: np.ndarray, seat: int, player: NetworkPlayer, *, seed: int) -> np.ndarray:
+def win_shares(game: Game, worlds: np.ndarray, seat: int, player: PolicyPlayer, *, seed: int) -> np.ndarray:
     """What `seat` wins in each of the `worlds` when all play on as `player`."""
     streams = np.array([game_seed(seed, world, 0) for world in range(len(worlds))], np.uint64)
     games = Games(game.setup, worlds, streams, np.zeros((len(worlds), game.setup.seats), np.int64))
@@ -100,7 +100,7 @@ def _reward(state: State, seat: int, out: np.ndarray) -> float:
     return float(out[seat])
 
 
-def list_decisions(game: Game, player: NetworkPlayer) -> Table:
+def list_decisions(game: Game, player: PolicyPlayer) -> Table:
     """Every decision of the game: who, what, how likely the policy was to do it, and what it likes best."""
     table = Table("decision", "round", "seat", "action", "probability", "most likely", "", title="Decisions")
     states = [state.copy() for _, state in game.states()]
@@ -153,10 +153,10 @@ def read_game(path: Path) -> Game:
         raise ValueError(f"{path}: {error}") from error
 
 
-def policy_of(code: str) -> NetworkPlayer:
+def policy_of(code: str) -> PolicyPlayer:
     """A player that can say how likely its actions are."""
     player: Any = agents.make(code)
-    if not isinstance(player, NetworkPlayer):
+    if not isinstance(player, PolicyPlayer):
         raise ValueError(f"--player {code}: only networks (net, net:PATH) say how likely their actions are")
     return player
 

@@ -26,7 +26,7 @@ import numpy as np
 import agents
 from agents.arena import MEASURES, Blocks, play_blocks
 from agents.games import PlayerError
-from agents.network import NetworkPlayer
+from agents.mixture import PolicyPlayer
 from felicity_env import kernel
 from felicity_env.random_stream import game_seed
 from train.run_folder import RunError, write_atomically, write_json
@@ -45,7 +45,7 @@ def identity(code: str) -> str:
     if code.split(":")[0] != "net":
         return code
     player = agents.make(code)
-    assert isinstance(player, NetworkPlayer)
+    assert isinstance(player, PolicyPlayer)
     return f"{code} {player.digest}"
 
 

@@ -1,39 +1,48 @@
 """The parts of the reference player's model card that come from stored results."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
+from agents.mixture import network_player
 from agents.network import NetworkPlayer
 from agents.table import REFERENCE
 from experiments.readme_results import source
 from experiments.report import shares_of
 from experiments.results import read_result
 from experiments.tables import estimate, table
-from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS
+from felicity_env import OBS_SIZE, SETUPS
+
+
+def members() -> list[NetworkPlayer]:
+    """The policies that the reference player is a mixture of."""
+    return list(network_player(str(REFERENCE)).members)
 
 
 def network() -> str:
-    """Its shape and size."""
-    player = NetworkPlayer(str(REFERENCE))
-    sizes = " x ".join(str(bias.size) for _, bias in player.layers[:-1])
-    weights = sum(array.size for layer in player.layers for array in layer)
-    outputs = player.layers[-1][1].size
+    """How many there are, their shape and size."""
+    found = members()
+    layers = found[0].layers
+    sizes = " x ".join(str(bias.size) for _, bias in layers[:-1])
+    weights = sum(array.size for layer in layers for array in layer)
     return (
-        f"{OBS_SIZE} inputs, layers of {sizes} with {player.activation} between them, {outputs} outputs: a logit for "
-        f"each of {NUM_ACTIONS} actions and one for each size of a raise. {weights:,} weights of 32 bits."
+        f"{len(found)} networks of {OBS_SIZE} inputs, layers of {sizes} with {found[0].activation} between them and "
+        f"{layers[-1][1].size} outputs, a logit for each action: {weights:,} weights of 32 bits each."
     )
 
 
 def lineage() -> str:
-    """How the policy was made, stage by stage, as commands."""
-    stages = json.loads((REFERENCE / "policy.json").read_text())["lineage"]
-    lines = [f"# commit {made['commit']}{_size(made)}\n{made['command']}" for made in stages]
-    return "```bash\n" + "\n\n".join(lines) + "\n```"
+    """How the first policy was made, stage by stage, as commands; how long the stages of each took."""
+    made = [member.about["lineage"] for member in members()]
+    lines = [f"# commit {stage['commit']}\n{stage['command']}" for stage in made[0]]
+    rows = [(f"`agents/net/{place}`", *(_size(stage) for stage in stages)) for place, stages in enumerate(made)]
+    head = ("policy", *(f"stage {number}" for number in range(1, len(made[0]) + 1)))
+    return "```bash\n" + "\n\n".join(lines) + "\n```\n\n" + table(head, rows)
 
 
-def _size(made: dict[str, Any]) -> str:
-    return f", {made['decisions'] / 1e6:.1f} million decisions, {made['hours']} hours" if "decisions" in made else ""
+def _size(stage: dict[str, Any]) -> str:
+    if "decisions" not in stage:
+        return ""
+    return f"{stage['decisions'] / 1e6:.1f} million decisions, {stage['hours']} hours, commit {stage['commit']}"
 
 
 def strength() -> str:

@@ -2,8 +2,8 @@
 
 Several seeds learn by self-play at tables of 3, 4 and 5, each in two stages: first among selves and quick players of
 the ladder, then, for fewer decisions, with a search among them, against which a decision costs far more.
-With `--begin` all seeds go on from a policy that is there, in the second stage. The one that does best in its worst
-match, on deals apart from those of every other measurement, becomes `agents.make("net")`.
+With `--begin` they go on from the members of a policy that is there, in the second stage. `agents.make("net")` becomes
+the mixture of all.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -13,6 +13,7 @@ import shlex
 import shutil
 import time
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,7 @@ import matplotlib.pyplot as plt
 from rich.console import Console
 
 import agents
-from agents.arena import shares_alone
-from agents.estimates import bootstrap
+from agents.mixture import PolicyPlayer
 from agents.network import NetworkPlayer, description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
@@ -30,7 +30,6 @@ from experiments.training import all_trained, check_seeds, from_weights_of
 from felicity_env.game import SETUPS
 from train.run_folder import write_json
 
-SEED = 2**56  # of the selection; apart from training (below 2**32) and all other measurements
 STAGES = (
     "--hidden-sizes 256 256",
     "--mix self=0.1 anchor=0.15 ev=0.05 tuned=0.1 mc:50=0.3 --ent-coef 0.02 --learning-rate 0.0007",
@@ -42,27 +41,24 @@ POINTS = (5, 5)  # of the learning curve in each stage
 
 @dataclass(frozen=True)
 class Config:
-    """Train several seeds, choose, and pack the reference player."""
+    """Train several seeds, and pack the reference player."""
 
     seeds: tuple[int, ...] = (0, 1, 2)
     """One run each."""
     begin: str | None = None
-    """Code of the policy to begin from, such as net, in the second stage; without it all begins with random weights."""
+    """Code of a policy whose members to begin from, such as net, in the second stage; without it all begins with random
+    weights."""
     timesteps: tuple[int, int] = (28_000_000, 3_000_000)
     """Decisions learned from in each of the two stages."""
-    num_blocks: int = 300
-    """Deals for each match of the selection, each under all rotations of the seats."""
     workers: int = 2
     """Runs at a time, each on one core."""
     runs: Path = Path("runs/reference")
     """Where the run folders are kept; an interrupted command goes on from them."""
     pack: Path = REFERENCE
-    """Folder that the policy is put into."""
+    """Folder that the policies are put into."""
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds)
-        if self.num_blocks < 2:
-            raise ValueError("--num-blocks must be at least 2")
 
     @property
     def stages(self) -> tuple[int, ...]:
@@ -73,34 +69,32 @@ class Config:
         """Where a seed's run lies."""
         return self.runs / f"stage{stage + 1}-seed{seed}"
 
-    @property
-    def start(self) -> Path:
-        """Where the policy of `begin` is kept."""
-        return self.runs / "start"
+    def before(self, seed: int, stage: int) -> Path:
+        """Where the policy lies that a seed's run in a later stage begins with."""
+        place = self.seeds.index(seed)
+        return self.run_of(seed, stage - 1) if stage - 1 in self.stages else self.runs / f"start{place}"
 
 
-def prepare(config: Config) -> list[dict[str, Any]]:
-    """Have the policy of `begin` in its folder; how it was made, stage by stage."""
+def prepare(config: Config) -> None:
+    """Have the policies of `begin` in their folders."""
     if not config.begin:
-        return []
+        return
     policy = agents.make(config.begin)
-    if not isinstance(policy, NetworkPlayer):
+    if not isinstance(policy, PolicyPlayer):
         raise ValueError(f"--begin {config.begin} is no network; give net or net:PATH")
-    if not (config.start / "policy.json").exists():
-        pack(policy.path, config.start)
-    elif NetworkPlayer(str(config.start)).digest != policy.digest:
-        raise ValueError(f"the runs in {config.runs} began with another policy than {config.begin}; take other --runs")
-    about = policy.about
-    unknown = {"command": f"python -m train --algorithm {about.get('algorithm')}", "commit": about.get("commit")}
-    return about.get(LINEAGE) or [unknown]
+    for seed, member in zip(config.seeds, cycle(policy.members), strict=False):
+        start = config.before(seed, 1)
+        if not (start / "policy.json").exists():
+            pack(member.path, start)
+        elif NetworkPlayer(str(start)).digest != member.digest:
+            raise ValueError(f"the runs in {config.runs} did not begin with {config.begin}; take other --runs")
 
 
 def options_of(seed: int, stage: int, config: Config) -> list[str]:
     """For `python -m train`."""
     begin = ["--algorithm", "selfplay", "--num-players", *SETUPS, "--seed", seed]
     if stage:
-        before = config.run_of(seed, stage - 1) if stage - 1 in config.stages else config.start
-        begin += from_weights_of(NetworkPlayer(str(before)))
+        begin += from_weights_of(NetworkPlayer(str(config.before(seed, stage))))
     size = ["--total-timesteps", config.timesteps[stage], "--threads", 1]
     measured = ["--against", *AGAINST, "--curve-every", max(1, config.timesteps[stage] // POINTS[stage])]
     few = ["--curve-blocks", 40, "--evaluation-blocks", 100]
@@ -108,27 +102,27 @@ def options_of(seed: int, stage: int, config: Config) -> list[str]:
     return [str(word) for word in words]
 
 
-def selection(code: str, config: Config) -> list[dict[str, Any]]:
-    """Win share alone against copies of each of the others, at 3, 4 and 5 players."""
-    found = []
-    for n in SETUPS:
-        for other in AGAINST:
-            shares = shares_alone(agents.make(code), other, n, num_blocks=config.num_blocks, seed=SEED)
-            found.append({"num_players": n, "rest": other, "par": 1 / n, "win_share": asdict(bootstrap(shares))})
-    return found
-
-
-def worst(matches: list[dict[str, Any]]) -> float:
-    """The least gain over par."""
-    return min(match["win_share"]["value"] - match["par"] for match in matches)
-
-
-def pack(run: Path, folder: Path, **about: Any) -> None:
-    """Copy a run's policy into a folder, with more in its JSON; what else is in the folder stays."""
+def pack(policy: Path, folder: Path, **about: Any) -> None:
+    """Copy a policy into a folder, with more in its JSON."""
     folder.mkdir(parents=True, exist_ok=True)
-    description = description_of(run)
+    description = description_of(policy)
     shutil.copyfile(description.with_suffix(".safetensors"), folder / "policy.safetensors")
     write_json(folder / "policy.json", json.loads(description.read_text()) | about)
+
+
+def pack_all(runs: dict[int, list[dict[str, Any]]], config: Config) -> None:
+    """Put the last policy of every seed into a folder of its own in `config.pack`, in place of what was there."""
+    for old in [*config.pack.glob("policy.*"), *config.pack.glob("*/policy.*")]:
+        old.unlink()
+    for place, (seed, stages) in enumerate(runs.items()):
+        folder, lineage = config.pack / str(place), lineage_of(seed, stages, config)
+        pack(config.run_of(seed, config.stages[-1]), folder, **{LINEAGE: lineage})
+
+
+def lineage_of(seed: int, runs: list[dict[str, Any]], config: Config) -> list[dict[str, Any]]:
+    """How a policy was made, stage by stage."""
+    before = NetworkPlayer(str(config.before(seed, 1))).about.get(LINEAGE, []) if config.begin else []
+    return [*before, *(described(seed, stage, run, config) for stage, run in zip(config.stages, runs, strict=True))]
 
 
 def described(seed: int, stage: int, run: dict[str, Any], config: Config) -> dict[str, Any]:
@@ -181,23 +175,16 @@ def all_stages(config: Config, console: Console) -> dict[int, list[dict[str, Any
 
 
 def main(config: Config) -> None:
-    """Train, choose, pack and store."""
+    """Train, pack and store."""
     started, console = time.monotonic(), Console()
-    lineage, runs = prepare(config), []
-    for seed, stages in all_stages(config, console).items():
-        found = selection(f"net:{config.run_of(seed, config.stages[-1])}", config)
-        run = {"seed": seed, "worst": worst(found), "selection": found}
-        runs.append({**run, "curve": joined(stages), "stages": stages})
-        console.print(f"seed {seed}: at least {worst(found):+.3f} over par", highlight=False)
-    best = max(runs, key=lambda run: run["worst"])
-    for stage, run in zip(config.stages, best["stages"], strict=True):
-        lineage.append(described(best["seed"], stage, run, config))
-    pack(config.run_of(best["seed"], config.stages[-1]), config.pack, **{LINEAGE: lineage})
-    results = {"best": best["seed"], "runs": runs}
+    prepare(config)
+    runs = all_stages(config, console)
+    pack_all(runs, config)
+    results = [{"seed": seed, "curve": joined(stages), "stages": stages} for seed, stages in runs.items()]
     settings = {name: value for name, value in asdict(config).items() if name not in ("runs", "pack")}
     path = write_result("reference", settings, results, started=started)
-    plot(runs, RESULTS / "reference.png")
-    console.print(f"seed {best['seed']} is the reference player in {config.pack}; written to {path}", highlight=False)
+    plot(results, RESULTS / "reference.png")
+    console.print(f"the reference player is in {config.pack}; written to {path}", highlight=False)
 
 
 if __name__ == "__main__":

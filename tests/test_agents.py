@@ -18,7 +18,9 @@ from agents.belief import expected_sack, sack_moments
 from agents.compiled import COMPILED as COMPILED_PLAYERS
 from agents.compiled import CompiledPlayer
 from agents.ev import STANDS, START_COST
+from agents.mixture import MixturePlayer
 from agents.network import NetworkPlayer, choose, load_policy, logits_of, save_policy
+from agents.table import REFERENCE
 from agents.tuned import (
     BY_SEATS,
     CARD_NOISE,
@@ -909,18 +911,67 @@ def test_the_reference_player_plays_at_every_table(code, players):
 
 
 def test_the_reference_player_is_small_and_tells_how_it_was_made():
-    net = agents.make("net")
-    assert sum(file.stat().st_size for file in net.path.iterdir()) <= 4e6
-    assert all(stage["command"].startswith("python -m ") and stage["commit"] for stage in net.about["lineage"])
+    assert sum(file.stat().st_size for file in REFERENCE.rglob("*") if file.is_file()) <= 4e6
+    for member in agents.make("net").members:
+        assert all(stage["command"].startswith("python -m ") and stage["commit"] for stage in member.about["lineage"])
 
 
 def test_the_reference_player_in_torch_is_the_same():
     net, batch = agents.make("net"), Batch(300, 4, seed=3, open_mice=True)
     batch.play_random(40)
-    expected = net.probabilities(batch.view())
-    masks = torch.from_numpy(batch.action_masks == 1)
-    found = ActorCritic.of(net).log_probabilities(torch.from_numpy(batch.observations), masks).exp()
-    assert np.allclose(found.detach().numpy(), expected, atol=1e-4)
+    view, masks = batch.view(), torch.from_numpy(batch.action_masks == 1)
+    for member in net.members:
+        found = ActorCritic.of(member).log_probabilities(torch.from_numpy(batch.observations), masks).exp()
+        assert np.allclose(found.detach().numpy(), member.probabilities(view), atol=1e-4)
+
+
+def mixture_of(folder: Path, count: int) -> MixturePlayer:
+    """Saved, and read back."""
+    for k in range(count):
+        (folder / str(k)).mkdir(parents=True)
+        save_policy(folder / str(k), small_net(k).layers, open_mice=False)
+    player = agents.make(f"net:{folder}")
+    assert isinstance(player, MixturePlayer)
+    return player
+
+
+@pytest.mark.parametrize("players", [3, 4, 5])
+def test_a_mixture_plays_each_seat_for_a_whole_game_as_one_of_its_members(tmp_path, players):
+    mixture, batch = mixture_of(tmp_path, 3), Batch(60, players, seed=5)
+    members: dict[tuple[int, int], set[int]] = {}
+    for _ in range(30):
+        view = batch.view()
+        actions = mixture.act(view)
+        answers = np.array([member.act(view) for member in mixture.members])
+        removed = batch.states["removed"][np.arange(60), batch.seats]
+        assert (actions == answers[removed % 3, np.arange(60)]).all()
+        for game in range(60):
+            members.setdefault((int(batch.game_seeds[game]), int(batch.seats[game])), set()).add(removed[game] % 3)
+        batch.step(actions)
+    assert all(len(found) == 1 for found in members.values())
+    assert set.union(*members.values()) == {0, 1, 2}
+
+
+def test_the_chances_of_a_mixture_are_those_of_the_member_that_plays(tmp_path):
+    mixture, view = mixture_of(tmp_path, 2), played_batch(agents.make("random"), 25)[-1]
+    removed = view.states["removed"][np.arange(len(view)), view.seats]
+    chances = np.array([member.probabilities(view) for member in mixture.members])
+    assert np.allclose(mixture.probabilities(view), chances[removed % 2, np.arange(len(view))], atol=1e-6)
+
+
+def test_the_greedy_form_of_a_mixture_is_that_of_its_members(tmp_path):
+    mixture_of(tmp_path, 2)
+    for slash in ("", "/"):
+        greedy = agents.make(f"net:{tmp_path}{slash}@greedy")
+        assert isinstance(greedy, MixturePlayer)
+        assert all(member.greedy for member in greedy.members)
+
+
+def test_a_damaged_member_of_a_mixture_is_named(tmp_path):
+    mixture_of(tmp_path, 2)
+    truncate_tensors(tmp_path / "1")
+    with pytest.raises(ValueError, match=r"no policy can be read from .*1:"):
+        agents.make(f"net:{tmp_path}")
 
 
 def test_a_policy_trained_with_open_mice_is_shown_them(tmp_path):

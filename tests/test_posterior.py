@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from agents.mixture import MixturePlayer, PolicyPlayer
 from agents.network import NetworkPlayer
 from agents.posterior import NOTHING_HIDDEN, draw_worlds, posterior
 from felicity_env import NUM_ACTIONS, OBS_SIZE, View
@@ -33,6 +34,10 @@ def policy(seed: int = 0, scale: float = 0.4) -> NetworkPlayer:
     return NetworkPlayer.of([first, last], open_mice=True, activation="relu")
 
 
+def mixture(seed: int = 0) -> MixturePlayer:
+    return MixturePlayer([policy(10 * seed + k) for k in range(3)])
+
+
 def begun_game(setup: Setup, seed: int, plies: int) -> Game:
     """A game of so many random actions that is not over."""
     rng = np.random.default_rng(seed)
@@ -51,7 +56,7 @@ def begun_game(setup: Setup, seed: int, plies: int) -> Game:
     return Game(setup, dealt, tuple(actions))
 
 
-def chance_of_all(game: Game, player: NetworkPlayer) -> float:
+def chance_of_all(game: Game, player: PolicyPlayer) -> float:
     """Of every action of the game, if all seats play as `player`."""
     chance, states = 1.0, dealt_states(game.setup, game.deal)
     for action in game.actions:
@@ -98,8 +103,9 @@ def hidden_things(game: Game, other: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("setup", [SMALL, WITH_DUMMY])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_posterior_is_what_enumerating_every_deal_gives(setup, seed):
-    game, player = begun_game(setup, seed, plies=3 + 2 * seed), policy(seed)
+@pytest.mark.parametrize("player_of", [policy, mixture])
+def test_the_posterior_is_what_enumerating_every_deal_gives(setup, seed, player_of):
+    game, player = begun_game(setup, seed, plies=3 + 2 * seed), player_of(seed)
     for seat in range(setup.seats):
         found = posterior(game, seat, player)
         candidates = list(other_games(game, seat))

@@ -10,6 +10,7 @@ import pytest
 import agents
 from agents.belief import expected_sack
 from agents.estimates import bootstrap
+from agents.mixture import MixturePlayer
 from agents.network import NetworkPlayer, save_policy
 from experiments import (
     ablation,
@@ -138,11 +139,18 @@ def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_
     (path,) = stored.glob("*.json")
     written = json.loads(path.read_text())["results"]
     assert [found["start"] for found in written["responses"]] == ["scratch", "own weights"]
-    own = exploit.options_of(0, exploit.starts(agents.make(config.target))[exploit.OWN], config)
+    own = exploit.options_of(0, exploit.starts(agents.make(config.target))[exploit.OWN][0], config)
     begun = SelfplayTrainer(read_arguments(own), tmp_path)
     target = agents.make(config.target)
     assert isinstance(target, NetworkPlayer)
     assert all((a[0] == b[0]).all() for a, b in zip(target.layers, begun.layers(), strict=True))
+
+
+def test_against_a_mixture_best_responses_begin_from_its_members_in_turn(tmp_path):
+    for place in ("0", "1"):
+        random_policy(tmp_path / place)
+    starts = exploit.starts(agents.make(f"net:{tmp_path}"))[exploit.OWN]
+    assert [options[1] for options in starts] == [str(tmp_path / "0"), str(tmp_path / "1")]
 
 
 def test_a_network_that_the_trainer_cannot_begin_with_is_exploited_from_scratch_alone(tmp_path):
@@ -160,10 +168,10 @@ def test_best_responses_to_other_weights_lie_in_another_folder(tmp_path):
     assert exploit.folder_of("scratch", 0, config) != before
 
 
-def random_policy(folder: Path) -> None:
+def random_policy(folder: Path, **about: object) -> None:
     folder.mkdir(parents=True)
     layers = ActorCritic((8,), raises=True, seed=0).layers()
-    save_policy(folder, layers, open_mice=True, activation="relu", algorithm="distill", commit="none")
+    save_policy(folder, layers, **{"open_mice": True, "activation": "relu", "algorithm": "distill", **about})
 
 
 def test_the_arms_of_the_ablation_are_settings_that_exist_and_change_something(tmp_path):
@@ -211,46 +219,57 @@ def test_an_arm_that_is_not_there_and_a_lonely_seed_are_named():
         ablation.Config(seeds=(1,))
 
 
-def test_the_reference_player_is_trained_in_two_stages_chosen_and_packed(tmp_path, stored, monkeypatch):
+def reference_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> reference.Config:
+    """Small, with a pack that holds an older policy and a model card."""
     monkeypatch.setattr(reference, "SETUPS", {3: None})
     monkeypatch.setattr(reference, "AGAINST", ("anchor", "ev"))
     stages = (f"{SMALL} --hidden-sizes 8 --mix self=1", f"{SMALL} --mix self=1 ev=1")
     monkeypatch.setattr(reference, "STAGES", stages)
-    config = reference.Config(seeds=(0, 1), timesteps=(600, 500), num_blocks=2, runs=tmp_path, pack=tmp_path / "pack")
-    (config.pack).mkdir()
-    (config.pack / "README.md").write_text("the card")
+    pack = folder / "pack"
+    for place in ("", "0", "7"):
+        (pack / place).mkdir(exist_ok=True)
+        (pack / place / "policy.json").write_text("{}")
+    (pack / "README.md").write_text("the card")
+    return reference.Config(seeds=(0, 1), timesteps=(600, 500), runs=folder, pack=pack)
+
+
+def test_the_reference_player_is_the_mixture_of_seeds_trained_in_two_stages(tmp_path, stored, monkeypatch):
+    config = reference_config(tmp_path, monkeypatch)
     reference.main(config)
     written = json.loads((stored / "reference.json").read_text())["results"]
-    assert [run["seed"] for run in written["runs"]] == [0, 1]
-    best = max(written["runs"], key=lambda run: run["worst"])
-    assert written["best"] == best["seed"]
-    gains = [match["win_share"]["value"] - 1 / 3 for match in best["selection"]]
-    assert best["worst"] == min(gains)
-    assert len(gains) == 2
-    assert [run["config"]["mix"] for run in best["stages"]] == [["self=1"], ["self=1", "ev=1"]]
-    steps = [point["timesteps"] for point in best["curve"]]
-    assert steps == sorted(steps)
-    assert steps[-1] >= 1100
-    policy = (config.run_of(best["seed"], 1) / "policy.safetensors").read_bytes()
-    assert (config.pack / "policy.safetensors").read_bytes() == policy
-    assert (config.pack / "README.md").read_text() == "the card"
+    assert [run["seed"] for run in written] == [0, 1]
+    for run in written:
+        assert [stage["config"]["mix"] for stage in run["stages"]] == [["self=1"], ["self=1", "ev=1"]]
+        steps = [point["timesteps"] for point in run["curve"]]
+        assert steps == sorted(steps)
+        assert steps[-1] >= 1100
     packed = agents.make(f"net:{config.pack}")
-    assert isinstance(packed, NetworkPlayer)
-    made = packed.about["lineage"]
-    assert ["--init" in stage["command"] for stage in made] == [False, True]
-    assert all(f"--seed {best['seed']} " in stage["command"] for stage in made)
-    assert made[0]["decisions"] >= 600
-    on = replace(config, begin=f"net:{config.pack}", seeds=(2,), runs=tmp_path / "on", pack=tmp_path / "pack2")
+    assert isinstance(packed, MixturePlayer)
+    assert [member.digest for member in packed.members] == [
+        agents.make(f"net:{config.run_of(seed, 1)}").digest for seed in (0, 1)
+    ]
+    assert (config.pack / "README.md").read_text() == "the card"
+    for seed, member in zip((0, 1), packed.members, strict=True):
+        made = member.about["lineage"]
+        assert ["--init" in stage["command"] for stage in made] == [False, True]
+        assert all(f"--seed {seed} " in stage["command"] for stage in made)
+        assert made[0]["decisions"] >= 600
+    assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_reference_player_is_trained_on_from_its_members(tmp_path, stored, monkeypatch):
+    config = reference_config(tmp_path, monkeypatch)
+    for place in (0, 1):
+        random_policy(tmp_path / f"net/{place}", lineage=[{"command": f"the making of {place}"}])
+    on = replace(config, begin=f"net:{tmp_path / 'net'}", seeds=(4, 3, 2))
     reference.main(on)
-    further = agents.make(f"net:{on.pack}")
-    assert isinstance(further, NetworkPlayer)
-    assert further.about["lineage"][:2] == made
-    assert len(further.about["lineage"]) == 3
-    with pytest.raises(ValueError, match="began with another policy than"):
-        reference.main(replace(on, begin=f"net:{config.run_of(0, 0)}"))
+    made = [member.about["lineage"] for member in agents.make(f"net:{on.pack}").members]
+    assert [stages[0]["command"] for stages in made] == [f"the making of {place}" for place in (0, 1, 0)]
+    assert all(len(stages) == 2 and "--init" in stages[1]["command"] for stages in made)
+    with pytest.raises(ValueError, match="did not begin with"):
+        reference.main(replace(on, begin=f"net:{config.run_of(4, 1)}"))
     with pytest.raises(ValueError, match="--begin ev is no network"):
         reference.main(replace(on, begin="ev", runs=tmp_path / "third"))
-    assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_reference_player_is_measured_in_both_formats_against_searches_of_a_given_time(tmp_path, stored, capfd):
