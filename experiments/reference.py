@@ -27,12 +27,12 @@ from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
 from experiments.training import all_trained, check_seeds, from_weights_of
-from felicity_env.game import SETUPS
 from train.run_folder import write_json
 
 STAGES = (
-    "--hidden-sizes 256 256",
-    "--mix self=0.1 anchor=0.15 ev=0.05 tuned=0.1 mc:50=0.3 --ent-coef 0.02 --learning-rate 0.0007",
+    "--num-players 3 4 5 --hidden-sizes 256 256",
+    "--num-players 3 4 4 5 --mix self=0.08 anchor=0.15 ev=0.05 tuned=0.07 mc:50=0.4 --ent-coef 0.02 "
+    "--learning-rate 0.0007",
 )
 LINEAGE = "lineage"  # in policy.json: how the policy was made, stage by stage
 AGAINST = ("anchor", "ev", "tuned", "mc:100")
@@ -92,7 +92,7 @@ def prepare(config: Config) -> None:
 
 def options_of(seed: int, stage: int, config: Config) -> list[str]:
     """For `python -m train`."""
-    begin = ["--algorithm", "selfplay", "--num-players", *SETUPS, "--seed", seed]
+    begin = ["--algorithm", "selfplay", "--seed", seed]
     if stage:
         begin += from_weights_of(NetworkPlayer(str(config.before(seed, stage))))
     size = ["--total-timesteps", config.timesteps[stage], "--threads", 1]

@@ -279,6 +279,13 @@ def test_a_run_may_begin_with_the_policy_of_another_and_its_critic(finished, tmp
         trainer_of(tmp_path, init=str(finished), open_mice=False)
 
 
+def test_a_number_of_players_named_twice_gets_twice_the_tables_and_is_measured_once(tmp_path):
+    trainer = trainer_of(tmp_path, num_players=(3, 4, 4), num_envs=12)
+    assert np.bincount(trainer.batch.num_players).tolist() == [0, 0, 0, 4, 8]
+    results = trainer.run.add_to_curve(trainer.layers(), 0)["results"]
+    assert [result["num_players"] for result in results] == [3, 4]
+
+
 def test_a_run_may_begin_with_a_policy_alone(finished, tmp_path):
     for name in ("policy.json", "policy.safetensors"):
         shutil.copy(finished / name, tmp_path)

@@ -221,9 +221,8 @@ def test_an_arm_that_is_not_there_and_a_lonely_seed_are_named():
 
 def reference_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> reference.Config:
     """Small, with a pack that holds an older policy and a model card."""
-    monkeypatch.setattr(reference, "SETUPS", {3: None})
     monkeypatch.setattr(reference, "AGAINST", ("anchor", "ev"))
-    stages = (f"{SMALL} --hidden-sizes 8 --mix self=1", f"{SMALL} --mix self=1 ev=1")
+    stages = (f"{SMALL} --num-players 3 --hidden-sizes 8 --mix self=1", f"{SMALL} --num-players 3 --mix self=1 ev=1")
     monkeypatch.setattr(reference, "STAGES", stages)
     pack = folder / "pack"
     for place in ("", "0", "7"):

@@ -31,7 +31,8 @@ class Config:
     algorithm: Algorithm
     """How to learn; it decides which other settings there are, and their defaults."""
     num_players: tuple[int, ...] = (4,)
-    """Seats at the tables: 3, 4 or 5, or several for mixed tables (`--num-players 3 4 5`)."""
+    """Seats at the tables: 3, 4 or 5, or several for mixed tables (`--num-players 3 4 5`); a number named
+    twice gets twice as many tables."""
     total_timesteps: int
     """Decisions learned from in all."""
     seed: int = 0
