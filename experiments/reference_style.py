@@ -9,7 +9,7 @@ import train  # noqa: F401  # isort: skip - first, for it sets the number of BLA
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -89,8 +89,16 @@ def facts_of(view: View) -> np.ndarray:
     return out
 
 
-def decisions(code: str, config: Config) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All decisions of whole games among copies of a player: the game of each, FACTS and the action, [N] each."""
+class Decisions(NamedTuple):
+    """All decisions of whole games among copies of a player: arrays [N]."""
+
+    games: np.ndarray  # int64: the number of its game
+    facts: np.ndarray  # FACTS
+    actions: np.ndarray  # int64
+
+
+def decisions(code: str, config: Config) -> Decisions:
+    """Those of a player in `num_games` games."""
     batch, player = Batch(config.num_games, config.num_players, seed=config.seed), agents.make(code)
     playing, found = np.ones(config.num_games, bool), []
     while playing.any():
@@ -100,8 +108,7 @@ def decisions(code: str, config: Config) -> tuple[np.ndarray, np.ndarray, np.nda
         found.append((rows, facts_of(view), actions))
         batch.step(actions, rows)
         playing &= ~batch.terminated
-    games, facts, chosen = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return games, facts, chosen
+    return Decisions(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 def share_by_game(games: np.ndarray, happened: np.ndarray, asked: np.ndarray, num_games: int) -> np.ndarray:
@@ -115,9 +122,9 @@ def share_by_game(games: np.ndarray, happened: np.ndarray, asked: np.ndarray, nu
     return per(np.bincount(games[asked & happened], minlength=num_games), counts)
 
 
-def raises(code: str, config: Config) -> dict[str, Any]:
+def raises(found: Decisions, config: Config) -> dict[str, Any]:
     """How often a player raises, by what that gains if it stands: {"raises": [an estimate for each of GAINS]}."""
-    games, facts, actions = decisions(code, config)
+    games, facts, actions = found
     number = np.digitize(facts["gain"], GAINS) - 1
     inside = facts["may_raise"] & (facts["gain"] < GAINS[-1] + 2)
     columns = [
@@ -142,9 +149,9 @@ def situations_of(facts: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def cards(code: str, config: Config) -> dict[str, Any]:
+def cards(found: Decisions, config: Config) -> dict[str, Any]:
     """In which share of its chances a player lays a card: for each situation an estimate for each card."""
-    games, facts, actions = decisions(code, config)
+    games, facts, actions = found
     choosing = ~facts["bids"] & (facts["hand"] & (facts["hand"] - 1) != 0)  # more than one card in hand
     columns = {}
     for name, there in situations_of(facts).items():
@@ -185,8 +192,9 @@ def _plot_cards(axis: Axes, found: dict[str, Any]) -> None:
 def main(config: Config) -> None:
     """Watch, store and plot."""
     started = time.monotonic()
-    results = {"raises": {c: raises(c, config)["raises"] for c in track(config.players, "players")}}
-    results["cards"] = cards(config.players[0], config)
+    found = {code: decisions(code, config) for code in track(config.players, "players")}
+    results = {"raises": {code: raises(played, config)["raises"] for code, played in found.items()}}
+    results["cards"] = cards(found[config.players[0]], config)
     path = write_result("reference_style", config, results, started=started)
     plot(results, RESULTS / "reference_style.png")
     print(f"written to {path}")

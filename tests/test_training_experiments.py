@@ -309,14 +309,14 @@ def test_the_style_of_a_player_is_how_often_it_raises_and_what_it_lays_when(stor
     assert (stored / "reference_style.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_share_of_a_card_is_among_the_decisions_in_which_it_might_have_been_laid(monkeypatch):
+def test_the_share_of_a_card_is_among_the_decisions_in_which_it_might_have_been_laid():
     facts = np.zeros(60, reference_style.FACTS)
     facts["hand"] = [0b0011, 0b0101, 0b1000] * 20  # the last has no choice
     facts["first"], facts["leads"] = [True, False, True] * 20, True
     actions = np.array([1, 0, 3] * 10 + [0, 2, 3] * 10)
     games = np.repeat(np.arange(30), 2)
-    monkeypatch.setattr(reference_style, "decisions", lambda *_: (games, facts, actions))
-    found = reference_style.cards("ev", reference_style.Config(num_games=30))
+    played = reference_style.Decisions(games, facts, actions)
+    found = reference_style.cards(played, reference_style.Config(num_games=30))
     assert found["leads"][0]["value"] == pytest.approx((10 + 10) / 40)
     assert found["lays first"][0]["value"] == pytest.approx(10 / 20)
     assert found["lays first"][1]["value"] == pytest.approx(10 / 20)
