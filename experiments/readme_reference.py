@@ -25,8 +25,8 @@ def network() -> str:
     sizes = " x ".join(str(bias.size) for _, bias in layers[:-1])
     weights = sum(array.size for layer in layers for array in layer)
     return (
-        f"{len(found)} networks of {OBS_SIZE} inputs, layers of {sizes} with {found[0].activation} between them and "
-        f"{layers[-1][1].size} outputs, a logit for each action: {weights:,} weights of 32 bits each."
+        f"Networks: {len(found)}. Each has {OBS_SIZE} inputs, layers of {sizes} with {found[0].activation} between "
+        f"them and {layers[-1][1].size} logits; {weights:,} weights of 32 bits."
     )
 
 
