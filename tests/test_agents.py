@@ -34,6 +34,7 @@ from agents.tuned import (
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, View
 from felicity_env.game import (
     AUCTION,
+    NO_CARD,
     PASS,
     PLACE,
     SETUPS,
@@ -957,6 +958,13 @@ def test_the_chances_of_a_mixture_are_those_of_the_member_that_plays(tmp_path):
     removed = view.states["removed"][np.arange(len(view)), view.seats]
     chances = np.array([member.probabilities(view) for member in mixture.members])
     assert np.allclose(mixture.probabilities(view), chances[removed % 2, np.arange(len(view))], atol=1e-6)
+
+
+def test_where_no_card_is_removed_the_last_member_of_a_mixture_plays(tmp_path):
+    mixture, view = mixture_of(tmp_path, 3), played_batch(agents.make("random"), 25)[-1]
+    view.states["removed"] = NO_CARD
+    assert mixture.act(view).tolist() == mixture.members[-1].act(view).tolist()
+    assert mixture.act(view).tolist() != mixture.members[0].act(view).tolist()
 
 
 def test_the_greedy_form_of_a_mixture_is_that_of_its_members(tmp_path):
