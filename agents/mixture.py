@@ -1,9 +1,10 @@
 """A mixed strategy: several policies, one of which plays a seat for a whole game.
 
 A best response learns the habits of the one network before it; which of several that is, it cannot know. Players
-remember nothing and need not: the card removed from the seat's set (R2.4) says which policy plays. It is uniform, the
-same all game, and only the seat itself knows it, so the mixture is a strategy like any other, and beliefs about who
-plays it stay exact (private chance in the place of a coin: Harsanyi 1973, https://doi.org/10.1007/BF01737554).
+remember nothing and need not: the card removed from the seat's set (R2.4) says which policy plays. Any card is as
+likely, it stays the same all game, and only the seat itself knows it, so the mixture is a strategy like any other, and
+beliefs about who plays it stay exact (private chance in the place of a coin: Harsanyi 1973,
+https://doi.org/10.1007/BF01737554).
 """
 
 from collections.abc import Iterator, Sequence

@@ -125,6 +125,11 @@ class Config:
         return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in self.mix)}
 
     @property
+    def table_sizes(self) -> tuple[int, ...]:
+        """`num_players`, each number once."""
+        return tuple(dict.fromkeys(self.num_players))
+
+    @property
     def rollout_size(self) -> int:
         """Decisions of learners between two updates."""
         return self.num_envs * self.num_steps

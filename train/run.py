@@ -92,13 +92,13 @@ class Run:
     def _evaluated(self, player: NetworkPlayer, *, num_blocks: int, stream: int) -> list[dict[str, Any]]:
         """By number of players."""
         settings: dict[str, Any] = {"num_blocks": num_blocks, "stream": stream, "against": self.config.against}
-        return [evaluate(player, num_players=n, **settings) for n in dict.fromkeys(self.config.num_players)]
+        return [evaluate(player, num_players=n, **settings) for n in self.config.table_sizes]
 
     def finish(self, layers: Layers, timesteps: int) -> list[dict[str, Any]]:
         """Write the policy and its evaluation."""
         self.count_time()
         config = self.config
-        about = {"open_mice": config.open_mice, "num_players": sorted({*config.num_players}), "timesteps": timesteps}
+        about = {"open_mice": config.open_mice, "num_players": list(config.table_sizes), "timesteps": timesteps}
         about |= {"algorithm": config.algorithm, "commit": run_folder.commit()}
         try:
             save_policy(self.folder, layers, activation=self.activation, **about)
