@@ -654,12 +654,15 @@ def test_one_opponent_sits_in_all_other_seats_of_a_game_of_one_learner():
     assert set(opposite[:, 0]) == {0, 1}
 
 
-def test_where_all_may_learn_an_opponent_has_one_to_all_but_one_of_the_seats():
-    around = pool_of({"self": 1.0, "ev": 1.0}, num_past=0).around(games(4000), np.full(4000, 4))[:, :4]
+@pytest.mark.parametrize("guests", [0.0, 0.4, 1.0])
+def test_another_player_is_a_guest_of_learners_or_has_all_seats_but_one(guests):
+    pool = pool_of({"self": 1.0, "ev": 1.0}, num_past=0)
+    around = pool.around(games(4000), np.full(4000, 4), guests=guests)[:, :4]
     others = (around != LEARNER).sum(axis=1)
-    assert np.bincount(others, minlength=4) / 4000 == pytest.approx([0.5, 1 / 6, 1 / 6, 1 / 6], abs=0.03)
+    shares = np.bincount(others, minlength=4) / 4000
+    assert shares == pytest.approx([0.5, 0.5 * guests, 0.0, 0.5 * (1 - guests)], abs=0.03)
     seats = (around[others > 0] != LEARNER).mean(axis=0)
-    assert seats == pytest.approx([0.5] * 4, abs=0.04)  # no seat is preferred
+    assert seats == pytest.approx([seats.mean()] * 4, abs=0.04)  # no seat is preferred
     assert set(around[around != LEARNER]) == {1}
 
 

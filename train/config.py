@@ -207,8 +207,9 @@ class SelfplayConfig(Config):
     init: str | None = None
     """Begin with the policy in this run folder (or policy.json), and the critic of its last checkpoint if it has one,
     instead of random weights; its layers must fit."""
-    lone: bool = True
-    """At tables with others than selves only one seat learns, instead of one to all but one."""
+    guests: float = 0.0
+    """Of the tables with another player, the share at which it is the only one that does not learn; at the rest one
+    seat learns, alone among copies of it."""
     raises: bool = False
     """Give every raise a logit of its own beside that of the bid."""
     kl_coef: float = 0.0
@@ -228,7 +229,8 @@ class SelfplayConfig(Config):
             yield not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive"
         for name in ("kl_coef", "vf_coef"):
             yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
-        yield not 0 <= self.average_decay <= 1, "--average-decay must be 0 to 1"
+        for name in ("guests", "average_decay"):
+            yield not 0 <= getattr(self, name) <= 1, f"{_option(name)} must be 0 to 1"
         yield self.batch_size > self.rollout_size, "--batch-size must be at most --num-envs times --num-steps"
 
 

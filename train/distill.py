@@ -36,6 +36,7 @@ from train.policy import ACTIVATION, ActorCritic
 from train.run_folder import RunError
 
 MIX = {SELF: 0.4, "tuned": 0.2, "ev": 0.2, "anchor": 0.2}
+GUESTS = 0.5  # of the tables with one of these, the share at which it is alone among learners
 SPREAD_STEPS = 60  # decisions of learners before samples are kept, so that all rounds are among them
 MARGIN = 6.0  # how far below the best the logits of actions stay that the search does not look at
 OTHER_SHARE = 0.6  # of the learners' decisions are not those of `tuned`
@@ -104,7 +105,9 @@ def samples(config: Config, actor: Player | None, part: int) -> Iterator[tuple[n
     tables = Tables(
         batch,
         pool.players,
-        seating=lambda rows: pool.around(batch.game_seeds[rows], batch.num_players[rows].astype(np.int64)),
+        seating=lambda rows: pool.around(
+            batch.game_seeds[rows], batch.num_players[rows].astype(np.int64), guests=GUESTS
+        ),
         compiled=compiled_among(pool.players),
     )
     tables.begin()

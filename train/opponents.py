@@ -19,7 +19,7 @@ from felicity_env.random_stream import split
 from felicity_env.tables import LEARNER
 
 SELF, PAST = "self", "past"
-_SOURCE, _SEAT, _NUMBER = 1, 2, 3  # what is drawn from the seed of a game
+_SOURCE, _SEAT, _GUEST = 1, 2, 3  # what is drawn from the seed of a game
 
 
 class _Snapshot:
@@ -68,15 +68,15 @@ class OpponentPool:
         """For games with these seeds uint64 [K]: the player in each place after the only learner's, [K, MAX_SEATS]."""
         return np.repeat(self._sources(games)[:, None], MAX_SEATS, axis=1)
 
-    def around(self, games: np.ndarray, num_players: np.ndarray, *, lone: bool = False) -> np.ndarray:
+    def around(self, games: np.ndarray, num_players: np.ndarray, *, guests: float = 0.0) -> np.ndarray:
         """For games with these seeds uint64 [K]: who sits in each seat, [K, MAX_SEATS].
 
-        With a drawn "self" all seats learn; else 1 to n-1 seats in a row (`lone`: one), and the source has the others.
+        With a drawn "self" all seats learn; else the source is the one guest of learners, with the probability
+        `guests`, or has all seats but one.
         """
         sources = self._sources(games)
         first = (_drawn(games, _SEAT) * num_players).astype(np.int64)
-        some = 1 + (_drawn(games, _NUMBER) * (num_players - 1)).astype(np.int64)
-        others = num_players - 1 if lone else some
+        others = np.where(_drawn(games, _GUEST) < guests, 1, num_players - 1)
         places = (np.arange(MAX_SEATS) - first[:, None]) % num_players[:, None]
         learns = (sources[:, None] == 0) | (places >= others[:, None])
         return np.where(learns, LEARNER, sources[:, None])

@@ -110,7 +110,7 @@ class SelfplayTrainer:
 
     def _seating(self, rows: np.ndarray) -> np.ndarray:
         num_players = self.batch.num_players[rows].astype(np.int64)
-        return self.pool.around(self.batch.game_seeds[rows], num_players, lone=self.config.lone)
+        return self.pool.around(self.batch.game_seeds[rows], num_players, guests=self.config.guests)
 
     def layers(self) -> Layers:
         """The policy's layers [in, out] as NumPy arrays."""
