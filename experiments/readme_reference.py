@@ -1,6 +1,6 @@
 """The parts of the reference player's model card that come from stored results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents.mixture import network_player
@@ -31,18 +31,19 @@ def network() -> str:
 
 
 def lineage() -> str:
-    """How the first policy was made, stage by stage, as commands; how long the stages of each took."""
+    """How the first policy was made, step by step, as commands; how much work the steps of all were."""
     made = [member.about["lineage"] for member in members()]
-    lines = [f"# commit {stage['commit']}\n{stage['command']}" for stage in made[0]]
-    rows = [(f"`agents/net/{place}`", *(_size(stage) for stage in stages)) for place, stages in enumerate(made)]
-    head = ("policy", *(f"stage {number}" for number in range(1, len(made[0]) + 1)))
+    lines = [f"# {step['step']}, commit {step['commit']}\n{step['command']}" for step in made[0]]
+    rows = [_step(steps) for steps in zip(*made, strict=True) if "decisions" in steps[0]]
+    head = ("step", "millions of decisions", "hours on one core", "commit")
     return "```bash\n" + "\n\n".join(lines) + "\n```\n\n" + table(head, rows)
 
 
-def _size(stage: dict[str, Any]) -> str:
-    if "decisions" not in stage:
-        return ""
-    return f"{stage['decisions'] / 1e6:.1f} million decisions, {stage['hours']} hours, commit {stage['commit']}"
+def _step(steps: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """A row: the same step of all policies."""
+    decisions = ", ".join(f"{step['decisions'] / 1e6:.1f}" for step in steps)
+    hours = ", ".join(f"{step['hours']:.2f}" for step in steps)
+    return steps[0]["step"], decisions, hours, ", ".join(dict.fromkeys(step["commit"] for step in steps))
 
 
 def strength() -> str:

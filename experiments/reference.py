@@ -1,9 +1,9 @@
-"""Make the reference player, or train it on. `python -m experiments.reference [--begin net]`
+"""Make the reference player: `python -m experiments.reference`
 
-Several seeds learn by self-play at tables of 3, 4 and 5, each in two stages: first among selves and quick players of
-the ladder, then, for fewer decisions, with a search among them, against which a decision costs far more.
-With `--begin` they go on from the members of a policy that is there, in the second stage. `agents.make("net")` becomes
-the mixture of all.
+It begins with a network distilled from search (`train.distill`). From there several seeds learn by self-play at tables
+of 3, 4 and 5, held near a slow average of themselves, with players of the ladder among the others. Then follow rounds
+of a league: each seed becomes a best response to the mixture of all, then all seeds learn on with these, and those of
+the rounds before, among the others. `agents.make("net")` becomes the mixture of all seeds.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -12,44 +12,55 @@ import json
 import shlex
 import shutil
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 from rich.console import Console
 
-import agents
-from agents.mixture import PolicyPlayer
-from agents.network import NetworkPlayer, description_of
+from agents.network import description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
-from experiments.training import all_trained, check_seeds, from_weights_of
-from train.run_folder import write_json
+from experiments.training import all_trained, check_seeds, distilled
+from train.run_folder import CONFIG, write_json
 
-STAGES = (
-    "--num-players 3 4 5 --hidden-sizes 256 256",
-    "--num-players 3 4 4 5 --mix self=0.08 anchor=0.15 ev=0.05 tuned=0.07 mc:50=0.4 --ent-coef 0.02 "
-    "--learning-rate 0.0007",
+LAYERS = "--hidden-sizes 256 256 --raises"
+FIRST = (
+    "--kl-coef 0.1 --learning-rate 0.0005 --ent-coef-end 0.003 "
+    "--mix self=0.15 anchor=0.2 ev=0.2 tuned=0.2 net:{distilled}=0.25"
 )
-LINEAGE = "lineage"  # in policy.json: how the policy was made, stage by stage
-AGAINST = ("anchor", "ev", "tuned", "mc:100")
-POINTS = (5, 5)  # of the learning curve in each stage
+EXPLOITER = "--learning-rate 0.0005 --ent-coef 0.003 --ent-coef-end 0 --mix net:{mixture}=1"
+ROUND = (
+    "--learning-rate 0.0005 --ent-coef 0.02 --guests 0.5 "
+    "--mix self=0.1 anchor=0.25 ev=0.1 tuned=0.2 net:{distilled}=0.1 {exploiters}"
+)
+EXPLOITERS_SHARES = (0.15, 0.1)  # of the tables in a round: with the newest, with those of the rounds before
+LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
+AGAINST = ("anchor", "ev", "tuned")
+POINTS = 4  # of the learning curve in a run
 
 
 @dataclass(frozen=True)
 class Config:
     """Train several seeds, and pack the reference player."""
 
-    seeds: tuple[int, ...] = (0, 1, 2)
-    """One run each."""
-    begin: str | None = None
-    """Code of a policy whose members to begin from, such as net, in the second stage; without it all begins with random
-    weights."""
-    timesteps: tuple[int, int] = (28_000_000, 3_000_000)
-    """Decisions learned from in each of the two stages."""
+    seeds: tuple[int, ...] = (0, 1, 2, 3)
+    """One policy each."""
+    num_players: tuple[int, ...] = (3, 4, 5)
+    """Seats at the tables."""
+    rounds: int = 6
+    """Of the league."""
+    first_timesteps: int = 10_000_000
+    """Decisions that each seed learns from before the league."""
+    exploiter_timesteps: int = 1_500_000
+    """Decisions that each best response learns from."""
+    round_timesteps: int = 1_500_000
+    """Decisions that each seed learns from in a round of the league."""
+    distill: str = ""
+    """More settings of `python -m train.distill`, as one text."""
     workers: int = 2
     """Runs at a time, each on one core."""
     runs: Path = Path("runs/reference")
@@ -59,47 +70,60 @@ class Config:
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds)
+        if self.rounds < 0:
+            raise ValueError(f"--rounds must not be negative, not {self.rounds}")
 
     @property
-    def stages(self) -> tuple[int, ...]:
-        """Numbers of those that are trained."""
-        return (1,) if self.begin else (0, 1)
+    def distilled(self) -> Path:
+        """Where the network lies that all seeds begin with."""
+        return self.runs / "distilled"
 
-    def run_of(self, seed: int, stage: int) -> Path:
-        """Where a seed's run lies."""
-        return self.runs / f"stage{stage + 1}-seed{seed}"
+    def policy(self, seed: int, number: int) -> Path:
+        """Where a seed's run in a round of the league lies; 0: the one before the first round."""
+        return self.runs / f"round{number}-seed{seed}"
 
-    def before(self, seed: int, stage: int) -> Path:
-        """Where the policy lies that a seed's run in a later stage begins with."""
-        place = self.seeds.index(seed)
-        return self.run_of(seed, stage - 1) if stage - 1 in self.stages else self.runs / f"start{place}"
+    def exploiter(self, seed: int, number: int) -> Path:
+        """Where the best response lies that began with a seed's policy and is met from a round on."""
+        return self.runs / f"exploiter{number}-seed{seed}"
 
-
-def prepare(config: Config) -> None:
-    """Have the policies of `begin` in their folders."""
-    if not config.begin:
-        return
-    policy = agents.make(config.begin)
-    if not isinstance(policy, PolicyPlayer):
-        raise ValueError(f"--begin {config.begin} is no network; give net or net:PATH")
-    for seed, member in zip(config.seeds, cycle(policy.members), strict=False):
-        start = config.before(seed, 1)
-        if not (start / "policy.json").exists():
-            pack(member.path, start)
-        elif NetworkPlayer(str(start)).digest != member.digest:
-            raise ValueError(f"the runs in {config.runs} did not begin with {config.begin}; take other --runs")
+    def mixture(self, number: int) -> Path:
+        """Where the mixture of all seeds after a round lies."""
+        return self.runs / f"mixture{number}"
 
 
-def options_of(seed: int, stage: int, config: Config) -> list[str]:
-    """For `python -m train`."""
-    begin = ["--algorithm", "selfplay", "--seed", seed]
-    if stage:
-        begin += from_weights_of(NetworkPlayer(str(config.before(seed, stage))))
-    size = ["--total-timesteps", config.timesteps[stage], "--threads", 1]
-    measured = ["--against", *AGAINST, "--curve-every", max(1, config.timesteps[stage] // POINTS[stage])]
-    few = ["--curve-blocks", 40, "--evaluation-blocks", 100]
-    words = [*begin, *size, *measured, *few, *STAGES[stage].split()]
-    return [str(word) for word in words]
+def policy_options(seed: int, number: int, config: Config) -> list[str]:
+    """For `python -m train`: a seed before the league (number 0) or in a round of it."""
+    names = {"distilled": shlex.quote(str(config.distilled))}
+    if not number:
+        return _options(FIRST.format(**names), seed, config.first_timesteps, config.distilled, AGAINST, config)
+    names["exploiters"] = " ".join(_exploiters(number, config))
+    begin = config.policy(seed, number - 1)
+    return _options(ROUND.format(**names), seed, config.round_timesteps, begin, AGAINST, config)
+
+
+def _exploiters(number: int, config: Config) -> Iterator[str]:
+    """NAME=WEIGHT of every best response that is met in a round."""
+    newest, older = EXPLOITERS_SHARES
+    for earlier in range(1, number + 1):
+        share = newest if earlier == number else older / (number - 1)
+        for seed in config.seeds:
+            yield shlex.quote(f"net:{config.exploiter(seed, earlier)}={share / len(config.seeds):.4f}")
+
+
+def exploiter_options(seed: int, number: int, config: Config) -> list[str]:
+    """For `python -m train`: the best response to the mixture that begins with a seed's policy, met from a round on."""
+    mixture, begin = config.mixture(number - 1), config.policy(seed, number - 1)
+    against = (f"net:{mixture}",)
+    return _options(
+        EXPLOITER.format(mixture=shlex.quote(str(mixture))), seed, config.exploiter_timesteps, begin, against, config
+    )
+
+
+def _options(own: str, seed: int, timesteps: int, begin: Path, against: Sequence[str], config: Config) -> list[str]:
+    size = ["--num-players", *config.num_players, "--total-timesteps", timesteps, "--threads", 1, "--save-every", 100]
+    measured = ["--against", *against, "--curve-every", max(1, timesteps // POINTS), "--evaluation-blocks", 200]
+    words = ["--algorithm", "selfplay", "--seed", seed, "--init", begin, *LAYERS.split(), *size, *measured]
+    return [str(word) for word in words] + shlex.split(own)
 
 
 def pack(policy: Path, folder: Path, **about: Any) -> None:
@@ -110,50 +134,90 @@ def pack(policy: Path, folder: Path, **about: Any) -> None:
     write_json(folder / "policy.json", json.loads(description.read_text()) | about)
 
 
-def pack_all(runs: dict[int, list[dict[str, Any]]], config: Config) -> None:
+@dataclass(frozen=True)
+class Round:
+    """What `trained` tells of the runs of a round, one for each seed; there are no exploiters in round 0."""
+
+    exploiters: list[dict[str, Any]]
+    policies: list[dict[str, Any]]
+
+
+def train_round(number: int, config: Config) -> Round:
+    """Train the best responses of a round, then all seeds, and make their mixture."""
+    seeds = config.seeds if number else ()
+    responses = [(config.exploiter(seed, number), exploiter_options(seed, number, config)) for seed in seeds]
+    exploiters = list(all_trained(responses, workers=config.workers))
+    wanted = [(config.policy(seed, number), policy_options(seed, number, config)) for seed in config.seeds]
+    policies = list(all_trained(wanted, workers=config.workers))
+    for place, seed in enumerate(config.seeds):
+        pack(config.policy(seed, number), config.mixture(number) / str(place))
+    return Round(exploiters, policies)
+
+
+def distilled_network(config: Config) -> dict[str, Any]:
+    """Make the network that all seeds begin with, or what is missing of it: a step for their lineages."""
+    distilled(config.distilled, ["--threads", str(config.workers), *shlex.split(config.distill)])
+    begun = json.loads((config.distilled / CONFIG).read_text())
+    command = shlex.join(
+        ["python", "-m", "train.distill", "--run", str(config.distilled), *shlex.split(config.distill)]
+    )
+    return {"step": "distilled", "command": command, "commit": begun["commit"]}
+
+
+def lineage(place: int, start: dict[str, Any], rounds: Sequence[Round], config: Config) -> list[dict[str, Any]]:
+    """How the policy in a place was made, step by step."""
+    seed, steps = config.seeds[place], [start]
+    for number, runs in enumerate(rounds):
+        if number:
+            options = exploiter_options(seed, number, config)
+            steps.append(_step(f"best response {number}", options, runs.exploiters[place]))
+        name = f"round {number}" if number else "before the league"
+        steps.append(_step(name, policy_options(seed, number, config), runs.policies[place]))
+    return steps
+
+
+def _step(name: str, options: list[str], run: dict[str, Any]) -> dict[str, Any]:
+    command, decisions = shlex.join(["python", "-m", "train", *options]), run["curve"][-1]["timesteps"]
+    hours = round(run["minutes"] / 60, 2)
+    return {"step": name, "command": command, "commit": run["commit"], "decisions": decisions, "hours": hours}
+
+
+def pack_all(lineages: Sequence[list[dict[str, Any]]], config: Config) -> None:
     """Put the last policy of every seed into a folder of its own in `config.pack`, in place of what was there."""
     for old in [*config.pack.glob("policy.*"), *config.pack.glob("*/policy.*")]:
         old.unlink()
-    for place, (seed, stages) in enumerate(runs.items()):
-        folder, lineage = config.pack / str(place), lineage_of(seed, stages, config)
-        pack(config.run_of(seed, config.stages[-1]), folder, **{LINEAGE: lineage})
+    for place, seed in enumerate(config.seeds):
+        pack(config.policy(seed, config.rounds), config.pack / str(place), **{LINEAGE: lineages[place]})
 
 
-def lineage_of(seed: int, runs: list[dict[str, Any]], config: Config) -> list[dict[str, Any]]:
-    """How a policy was made, stage by stage."""
-    before = NetworkPlayer(str(config.before(seed, 1))).about.get(LINEAGE, []) if config.begin else []
-    return [*before, *(described(seed, stage, run, config) for stage, run in zip(config.stages, runs, strict=True))]
-
-
-def described(seed: int, stage: int, run: dict[str, Any], config: Config) -> dict[str, Any]:
-    """A stage of a seed, for the lineage."""
-    command = shlex.join(["python", "-m", "train", *options_of(seed, stage, config)])
-    decisions = run["curve"][-1]["timesteps"]
-    return {"command": command, "commit": run["commit"], "decisions": decisions, "hours": round(run["minutes"] / 60, 2)}
-
-
-def joined(stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The learning curve of a seed through its stages."""
-    curve, before = [], 0
-    for run in stages:
-        curve += [point | {"timesteps": before + point["timesteps"]} for point in run["curve"]]
+def curves(place: int, rounds: Sequence[Round]) -> dict[str, list[dict[str, Any]]]:
+    """A seed's learning curve, through all rounds, and what best responses won of the mixture before each."""
+    curve, responses, before = [], [], 0
+    for number, runs in enumerate(rounds):
+        if number:
+            responses.append({"timesteps": before, "results": runs.exploiters[place]["results"]})
+        curve += [point | {"timesteps": before + point["timesteps"]} for point in runs.policies[place]["curve"]]
         before = curve[-1]["timesteps"]
-    return curve
+    return {"curve": curve, "best_responses": responses}
 
 
-def plot(runs: list[dict[str, Any]], path: Path) -> None:
-    """Learning curves of all seeds: a panel for each number of players and each kind of opponent."""
-    first = runs[0]["curve"][0]["results"]
-    size = (3 * len(AGAINST), 2.3 * len(first))
-    figure, axes = plt.subplots(len(first), len(AGAINST), figsize=size, sharex=True, sharey="row", squeeze=False)
-    for row, (table, line) in enumerate(zip(first, axes, strict=True)):
-        for axis, code in zip(line, AGAINST, strict=True):
+def plot(runs: Sequence[dict[str, Any]], path: Path) -> None:
+    """By number of players: the learning curves of all seeds against each player, and what best responses won."""
+    tables = runs[0]["curve"][0]["results"]
+    columns = [*AGAINST, "best responses"]
+    size = (3 * len(columns), 2.3 * len(tables))
+    figure, axes = plt.subplots(len(tables), len(columns), figsize=size, sharex=True, sharey="row", squeeze=False)
+    for row, (table, line) in enumerate(zip(tables, axes, strict=True)):
+        for axis, name in zip(line, columns, strict=True):
             for run in runs:
-                shares = [point["results"][row]["win_share"][code]["value"] for point in run["curve"]]
-                axis.plot([point["timesteps"] / 1e6 for point in run["curve"]], shares, label=f"seed {run['seed']}")
+                points = run["best_responses"] if name == columns[-1] else run["curve"]
+                shares = [_share(point["results"][row], name) for point in points]
+                style = "o" if name == columns[-1] else "-"
+                axis.plot([point["timesteps"] / 1e6 for point in points], shares, style, label=f"seed {run['seed']}")
             axis.axhline(table["par"], color="grey", linestyle=":", label="par")
             axis.grid(alpha=0.3)
-            axis.set_title(f"against {table['num_players'] - 1} x {code}", fontsize=9)
+            title = f"{name} against {{}} x mixture" if name == columns[-1] else f"against {{}} x {name}"
+            axis.set_title(title.format(table["num_players"] - 1), fontsize=9)
         line[0].set_ylabel("win share")
     for axis in axes[-1]:
         axis.set_xlabel("million decisions")
@@ -163,24 +227,24 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
     plt.close(figure)
 
 
-def all_stages(config: Config, console: Console) -> dict[int, list[dict[str, Any]]]:
-    """Train every seed in all stages: {seed: what `trained` tells of each stage}."""
-    runs: dict[int, list[dict[str, Any]]] = {seed: [] for seed in config.seeds}
-    for stage in config.stages:
-        console.print(f"stage {stage + 1}: progress is in {config.runs}/*.log", highlight=False)
-        wanted = [(config.run_of(seed, stage), options_of(seed, stage, config)) for seed in config.seeds]
-        for seed, run in zip(config.seeds, all_trained(wanted, workers=config.workers), strict=True):
-            runs[seed].append(run)
-    return runs
+def _share(table: dict[str, Any], name: str) -> float:
+    """Of one against copies of a player; a best response meets only one kind."""
+    shares = table["win_share"]
+    return shares.get(name, next(iter(shares.values())))["value"]
 
 
 def main(config: Config) -> None:
     """Train, pack and store."""
     started, console = time.monotonic(), Console()
-    prepare(config)
-    runs = all_stages(config, console)
-    pack_all(runs, config)
-    results = [{"seed": seed, "curve": joined(stages), "stages": stages} for seed, stages in runs.items()]
+    start, rounds = distilled_network(config), []
+    for number in range(config.rounds + 1):
+        console.print(f"round {number} of {config.rounds}: progress is in {config.runs}/*.log", highlight=False)
+        rounds.append(train_round(number, config))
+    lineages = [lineage(place, start, rounds, config) for place in range(len(config.seeds))]
+    pack_all(lineages, config)
+    results = [
+        {"seed": seed, "lineage": lineages[place], **curves(place, rounds)} for place, seed in enumerate(config.seeds)
+    ]
     settings = {name: value for name, value in asdict(config).items() if name not in ("runs", "pack")}
     path = write_result("reference", settings, results, started=started)
     plot(results, RESULTS / "reference.png")

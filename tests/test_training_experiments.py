@@ -223,53 +223,54 @@ def test_an_arm_that_is_not_there_and_a_lonely_seed_are_named():
 def reference_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> reference.Config:
     """Small, with a pack that holds an older policy and a model card."""
     monkeypatch.setattr(reference, "AGAINST", ("anchor", "ev"))
-    stages = (f"{SMALL} --num-players 3 --hidden-sizes 8 --mix self=1", f"{SMALL} --num-players 3 --mix self=1 ev=1")
-    monkeypatch.setattr(reference, "STAGES", stages)
+    monkeypatch.setattr(reference, "LAYERS", f"{SMALL} --hidden-sizes 8 --raises")
     pack = folder / "pack"
     for place in ("", "0", "7"):
         (pack / place).mkdir(exist_ok=True)
         (pack / place / "policy.json").write_text("{}")
     (pack / "README.md").write_text("the card")
-    return reference.Config(seeds=(0, 1), timesteps=(600, 500), runs=folder, pack=pack)
+    small = "--rounds 1 --parts 1 --part-size 300 --worlds 2 --num-envs 12 --hidden-sizes 8 --epochs 2 --batch-size 100"
+    steps = {"first_timesteps": 600, "exploiter_timesteps": 500, "round_timesteps": 500}
+    return reference.Config(seeds=(0, 1), num_players=(3,), rounds=2, **steps, distill=small, runs=folder, pack=pack)
 
 
-def test_the_reference_player_is_the_mixture_of_seeds_trained_in_two_stages(tmp_path, stored, monkeypatch):
+def test_the_reference_player_is_the_mixture_of_seeds_that_played_a_league(tmp_path, stored, monkeypatch):
     config = reference_config(tmp_path, monkeypatch)
     reference.main(config)
-    written = json.loads((stored / "reference.json").read_text())["results"]
-    assert [run["seed"] for run in written] == [0, 1]
-    for run in written:
-        assert [stage["config"]["mix"] for stage in run["stages"]] == [["self=1"], ["self=1", "ev=1"]]
-        steps = [point["timesteps"] for point in run["curve"]]
-        assert steps == sorted(steps)
-        assert steps[-1] >= 1100
     packed = agents.make(f"net:{config.pack}")
     assert isinstance(packed, MixturePlayer)
-    assert [member.digest for member in packed.members] == [
-        agents.make(f"net:{config.run_of(seed, 1)}").digest for seed in (0, 1)
-    ]
+    last = [agents.make(f"net:{config.policy(seed, 2)}").digest for seed in config.seeds]
+    assert [member.digest for member in packed.members] == last
     assert (config.pack / "README.md").read_text() == "the card"
-    for seed, member in zip((0, 1), packed.members, strict=True):
-        made = member.about["lineage"]
-        assert ["--init" in stage["command"] for stage in made] == [False, True]
-        assert all(f"--seed {seed} " in stage["command"] for stage in made)
-        assert made[0]["decisions"] >= 600
+    for seed, member in zip(config.seeds, packed.members, strict=True):
+        steps = {step["step"]: step for step in member.about["lineage"]}
+        own = ["before the league", "best response 1", "round 1", "best response 2", "round 2"]
+        assert list(steps) == ["distilled", *own]
+        assert all(f"--seed {seed} " in steps[name]["command"] and steps[name]["decisions"] >= 500 for name in own)
+        met = [config.exploiter(other, number) for number in (1, 2) for other in config.seeds]
+        assert all(f"net:{run}=" in steps["round 2"]["command"] for run in met)
+        assert f"net:{config.mixture(1)}=1" in steps["best response 2"]["command"]
+        assert f"--init {config.policy(seed, 1)} " in steps["round 2"]["command"]
     assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_reference_player_is_trained_on_from_its_members(tmp_path, stored, monkeypatch):
+def test_what_is_stored_of_the_reference_player_is_its_curve_through_all_rounds_and_its_best_responses(
+    tmp_path, stored, monkeypatch
+):
     config = reference_config(tmp_path, monkeypatch)
-    for place in (0, 1):
-        random_policy(tmp_path / f"net/{place}", lineage=[{"command": f"the making of {place}"}])
-    on = replace(config, begin=f"net:{tmp_path / 'net'}", seeds=(4, 3, 2))
-    reference.main(on)
-    made = [member.about["lineage"] for member in agents.make(f"net:{on.pack}").members]
-    assert [stages[0]["command"] for stages in made] == [f"the making of {place}" for place in (0, 1, 0)]
-    assert all(len(stages) == 2 and "--init" in stages[1]["command"] for stages in made)
-    with pytest.raises(ValueError, match="did not begin with"):
-        reference.main(replace(on, begin=f"net:{config.run_of(4, 1)}"))
-    with pytest.raises(ValueError, match="--begin ev is no network"):
-        reference.main(replace(on, begin="ev", runs=tmp_path / "third"))
+    reference.main(config)
+    before = agents.make(f"net:{config.pack}").digest
+    for run in json.loads((stored / "reference.json").read_text())["results"]:
+        steps = [point["timesteps"] for point in run["curve"]]
+        assert steps == sorted(steps)
+        assert steps[-1] >= 600 + 500 + 500
+        assert [list(point["results"][0]["win_share"]) for point in run["best_responses"]] == [
+            [f"net:{config.mixture(number)}"] for number in (0, 1)
+        ]
+        assert all(steps.count(point["timesteps"]) for point in run["best_responses"])
+    monkeypatch.setattr(training, "_train", lambda *_: pytest.fail("all is there already"))
+    reference.main(config)
+    assert agents.make(f"net:{config.pack}").digest == before
 
 
 def test_the_reference_player_is_measured_in_both_formats_against_searches_of_a_given_time(tmp_path, stored, capfd):
