@@ -29,12 +29,12 @@ from train.run_folder import CONFIG, write_json
 
 LAYERS = "--hidden-sizes 256 256 --raises"
 FIRST = (
-    "--kl-coef 0.1 --learning-rate 0.0005 --ent-coef-end 0.003 "
+    "--kl-coef 0.1 --learning-rate 0.0005 --ent-coef 0.01 --ent-coef-end 0.003 "
     "--mix self=0.15 anchor=0.2 ev=0.2 tuned=0.2 net:{distilled}=0.25"
 )
 EXPLOITER = "--learning-rate 0.0005 --ent-coef 0.003 --ent-coef-end 0 --mix net:{mixture}=1"
 ROUND = (
-    "--learning-rate 0.0005 --ent-coef 0.02 --guests 0.5 "
+    "--learning-rate 0.0005 --ent-coef 0.02 --ent-coef-end 0.01 --guests 0.5 "
     "--mix self=0.1 anchor=0.25 ev=0.1 tuned=0.2 net:{distilled}=0.1 {exploiters}"
 )
 EXPLOITERS_SHARES = (0.15, 0.1)  # of the tables in a round: with the newest, with those of the rounds before
