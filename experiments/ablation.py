@@ -35,7 +35,7 @@ FROM_DISTILLED = "--init {distilled} --raises --hidden-sizes 256 256"
 ARMS = {
     BASE: "",
     "selves alone": "--mix self=1",
-    "others are guests at half their tables": "--guests 0.5",
+    "others are guests as well": "--guests tuned=0.2 ev=0.2 anchor=0.2",
     EXPLOITER: "--mix net:{base}=1",
     "exploiter among the others": f"--mix self=.3 tuned=.2 ev=.2 anchor=.2 net:{{{EXPLOITER}}}=.1",
     "little entropy all along": "--ent-coef 0.01",

@@ -3,7 +3,7 @@
 It begins with a network distilled from search (`train.distill`). From there several seeds learn by self-play at tables
 of 3, 4 and 5, held near a slow average of themselves, with players of the ladder among the others. Then follow rounds
 of a league: each seed becomes a best response to the mixture of all, then all seeds learn on with these, and those of
-the rounds before, among the others. `agents.make("net")` becomes the mixture of all seeds.
+the rounds before, among their guests. `agents.make("net")` becomes the mixture of all seeds.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -34,8 +34,8 @@ FIRST = (
 )
 EXPLOITER = "--learning-rate 0.0005 --ent-coef 0.003 --ent-coef-end 0 --mix net:{mixture}=1"
 ROUND = (
-    "--learning-rate 0.0005 --ent-coef 0.02 --ent-coef-end 0.01 --guests 0.5 "
-    "--mix self=0.1 anchor=0.25 ev=0.1 tuned=0.2 net:{distilled}=0.1 {exploiters}"
+    "--learning-rate 0.0005 --ent-coef 0.02 --ent-coef-end 0.01 "
+    "--mix self=0.1 anchor=0.2 ev=0.1 tuned=0.25 net:{distilled}=0.1 --guests {exploiters}"
 )
 EXPLOITERS_SHARES = (0.15, 0.1)  # of the tables in a round: with the newest, with those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step

@@ -368,6 +368,11 @@ def test_help_shows_the_settings_and_defaults_of_the_algorithm_named(capsys):
             ["--algorithm", "selfplay", "--mix", "past=1"],
             ["--mix has unknown players ['past']", "self and player codes"],
         ),
+        (
+            ["--algorithm", "selfplay", "--guests", "self=1"],
+            ["--guests has unknown players ['self']; it may name player codes"],
+        ),
+        (["--algorithm", "selfplay", "--guests", "ev", "tuned=1"], ["--guests needs NAME=WEIGHT", "not ev"]),
         (["--algorithm", "selfplay", "--batch-size", "513"], ["--batch-size must be at most"]),
         (["--algorithm", "selfplay", "--init", "nowhere"], ["no policy can be read from nowhere"]),
     ],

@@ -654,16 +654,17 @@ def test_one_opponent_sits_in_all_other_seats_of_a_game_of_one_learner():
     assert set(opposite[:, 0]) == {0, 1}
 
 
-@pytest.mark.parametrize("guests", [0.0, 0.4, 1.0])
-def test_another_player_is_a_guest_of_learners_or_has_all_seats_but_one(guests):
-    pool = pool_of({"self": 1.0, "ev": 1.0}, num_past=0)
-    around = pool.around(games(4000), np.full(4000, 4), guests=guests)[:, :4]
-    others = (around != LEARNER).sum(axis=1)
-    shares = np.bincount(others, minlength=4) / 4000
-    assert shares == pytest.approx([0.5, 0.5 * guests, 0.0, 0.5 * (1 - guests)], abs=0.03)
-    seats = (around[others > 0] != LEARNER).mean(axis=0)
-    assert seats == pytest.approx([seats.mean()] * 4, abs=0.04)  # no seat is preferred
-    assert set(around[around != LEARNER]) == {1}
+def test_another_player_has_all_seats_but_one_and_a_guest_has_one():
+    pool = OpponentPool({"self": 0.4, "ev": 0.3}, guests={"anchor": 0.2, "ev": 0.1})
+    around = pool.around(games(4000), np.full(4000, 4))[:, :4]
+    assert around.max() == 2
+    for player, by_seats in ((1, [0.0, 0.1, 0.0, 0.3]), (2, [0.0, 0.2, 0.0, 0.0])):
+        seats = (around == player).sum(axis=1)
+        shares = np.bincount(seats, minlength=4) / 4000
+        assert shares[1:] == pytest.approx(by_seats[1:], abs=0.03)
+        taken = (around[seats > 0] == player).mean(axis=0)
+        assert taken == pytest.approx([taken.mean()] * 4, abs=0.04)  # no seat is preferred
+    assert (around == LEARNER).all(axis=1).mean() == pytest.approx(0.4, abs=0.03)
 
 
 def test_who_sits_down_depends_on_the_game_alone():

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import inf
 from pathlib import Path
@@ -109,20 +109,13 @@ class Config:
         yield from self._mix_faults()
 
     def _mix_faults(self) -> Iterator[tuple[bool, str]]:
-        malformed = " ".join(text for text in self.mix if not _WEIGHT.fullmatch(text))
-        yield bool(malformed), f"--mix needs NAME=WEIGHT with a weight of 0 or more, not {malformed}"
-        unknown = [name for name in self.weights if name not in self.sources and not _is_player(name)]
-        yield (
-            bool(unknown),
-            f"--mix has unknown players {unknown}; it may name {', '.join(self.sources)} and player codes",
-        )
-        yield len(self.weights) < len(self.mix), "--mix names a player twice"
+        yield from _weight_faults("--mix", self.mix, self.sources)
         yield sum(self.weights.values()) <= 0, "--mix needs a weight above 0"
 
     @property
     def weights(self) -> dict[str, float]:
         """`mix` as a mapping."""
-        return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in self.mix)}
+        return _weights(self.mix)
 
     @property
     def table_sizes(self) -> tuple[int, ...]:
@@ -207,9 +200,8 @@ class SelfplayConfig(Config):
     init: str | None = None
     """Begin with the policy in this run folder (or policy.json), and the critic of its last checkpoint if it has one,
     instead of random weights; its layers must fit."""
-    guests: float = 0.0
-    """Of the tables with another player, the share at which it is the only one that does not learn; at the rest one
-    seat learns, alone among copies of it."""
+    guests: tuple[str, ...] = ()
+    """Players who sit alone at tables where all others learn, NAME=WEIGHT; the weights count beside those of `mix`."""
     raises: bool = False
     """Give every raise a logit of its own beside that of the bid."""
     kl_coef: float = 0.0
@@ -229,9 +221,28 @@ class SelfplayConfig(Config):
             yield not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive"
         for name in ("kl_coef", "vf_coef"):
             yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
-        for name in ("guests", "average_decay"):
-            yield not 0 <= getattr(self, name) <= 1, f"{_option(name)} must be 0 to 1"
+        yield not 0 <= self.average_decay <= 1, "--average-decay must be 0 to 1"
         yield self.batch_size > self.rollout_size, "--batch-size must be at most --num-envs times --num-steps"
+        yield from _weight_faults("--guests", self.guests, ())
+
+    @property
+    def guest_weights(self) -> dict[str, float]:
+        """`guests` as a mapping."""
+        return _weights(self.guests)
+
+
+def _weights(texts: Sequence[str]) -> dict[str, float]:
+    return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in texts)}
+
+
+def _weight_faults(option: str, texts: Sequence[str], sources: Sequence[str]) -> Iterator[tuple[bool, str]]:
+    """As `Config._faults`, of an option that takes NAME=WEIGHT; `sources` are names beside player codes."""
+    malformed = " ".join(text for text in texts if not _WEIGHT.fullmatch(text))
+    yield bool(malformed), f"{option} needs NAME=WEIGHT with a weight of 0 or more, not {malformed}"
+    unknown = [name for name in _weights(texts) if name not in sources and not _is_player(name)]
+    may = " and ".join([*([", ".join(sources)] if sources else []), "player codes"])
+    yield bool(unknown), f"{option} has unknown players {unknown}; it may name {may}"
+    yield len(_weights(texts)) < len(texts), f"{option} names a player twice"
 
 
 def _option(name: str) -> str:

@@ -35,8 +35,8 @@ from train.opponents import SELF, OpponentPool
 from train.policy import ACTIVATION, ActorCritic
 from train.run_folder import RunError
 
-MIX = {SELF: 0.4, "tuned": 0.2, "ev": 0.2, "anchor": 0.2}
-GUESTS = 0.5  # of the tables with one of these, the share at which it is alone among learners
+MIX = {SELF: 0.4, "tuned": 0.1, "ev": 0.1, "anchor": 0.1}
+GUESTS = {"tuned": 0.1, "ev": 0.1, "anchor": 0.1}
 SPREAD_STEPS = 60  # decisions of learners before samples are kept, so that all rounds are among them
 MARGIN = 6.0  # how far below the best the logits of actions stay that the search does not look at
 OTHER_SHARE = 0.6  # of the learners' decisions are not those of `tuned`
@@ -99,15 +99,13 @@ def samples(config: Config, actor: Player | None, part: int) -> Iterator[tuple[n
 
     actor: plays for the learners; None: whatever looks best, or what `tuned` would do.
     """
-    pool = OpponentPool(MIX)
+    pool = OpponentPool(MIX, guests=GUESTS)
     seats = np.resize(np.array(config.num_players), config.num_envs)
     batch = Batch(config.num_envs, seats.tolist(), seed=game_seed(config.seed, _GAMES, part), open_mice=True)
     tables = Tables(
         batch,
         pool.players,
-        seating=lambda rows: pool.around(
-            batch.game_seeds[rows], batch.num_players[rows].astype(np.int64), guests=GUESTS
-        ),
+        seating=lambda rows: pool.around(batch.game_seeds[rows], batch.num_players[rows].astype(np.int64)),
         compiled=compiled_among(pool.players),
     )
     tables.begin()

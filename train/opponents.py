@@ -19,7 +19,7 @@ from felicity_env.random_stream import split
 from felicity_env.tables import LEARNER
 
 SELF, PAST = "self", "past"
-_SOURCE, _SEAT, _GUEST = 1, 2, 3  # what is drawn from the seed of a game
+_SOURCE, _SEAT = 1, 2  # what is drawn from the seed of a game
 
 
 class _Snapshot:
@@ -49,37 +49,46 @@ def _drawn(words: np.ndarray, part: int) -> np.ndarray:
 class OpponentPool:
     """The players of `Lanes` or `Tables`, and where they sit.
 
-    mix: weight of each source: "self", "past", or a code of `agents.make`. num_past: how many older selves are kept.
+    mix: weight of each source that has all seats but one: "self", "past", or a code of `agents.make`. guests: weight of
+    each code that has one seat, while all others learn. num_past: how many older selves are kept.
     """
 
-    def __init__(self, mix: Mapping[str, float], *, num_past: int = 0) -> None:
-        num_past = num_past if mix.get(PAST) else 0
+    def __init__(
+        self, mix: Mapping[str, float], *, guests: Mapping[str, float] | None = None, num_past: int = 0
+    ) -> None:
+        guests, num_past = guests or {}, num_past if mix.get(PAST) else 0
         self.newest = _Snapshot()
         self.past = [_Snapshot() for _ in range(num_past)]
-        ladder = [code for code in mix if code not in (SELF, PAST)]
-        self.players: list[Player] = [self.newest, *self.past, *(agents.make(code) for code in ladder)]
-        shares = [mix.get(SELF, 0.0), *([mix.get(PAST, 0.0) / max(num_past, 1)] * num_past), *(mix[c] for c in ladder)]
-        self._thresholds = np.cumsum(shares) / np.cumsum(shares)[-1]
+        codes = list(dict.fromkeys(code for code in (*mix, *guests) if code not in (SELF, PAST)))
+        self.players: list[Player] = [self.newest, *self.past, *(agents.make(code) for code in codes)]
+        numbers = {code: 1 + num_past + k for k, code in enumerate(codes)}
+        selves = [(0, mix.get(SELF, 0.0)), *((1 + k, mix.get(PAST, 0.0) / num_past) for k in range(num_past))]
+        ladder = [(numbers[code], weight) for code, weight in mix.items() if code in numbers]
+        sources = [*selves, *ladder, *((numbers[code], weight) for code, weight in guests.items())]
+        self._players = np.array([player for player, _ in sources])
+        self._is_guest = np.arange(len(sources)) >= len(sources) - len(guests)
+        weights = np.cumsum([weight for _, weight in sources])
+        self._thresholds = weights / weights[-1]
 
     def _sources(self, games: np.ndarray) -> np.ndarray:
         return self._thresholds.searchsorted(_drawn(games, _SOURCE), side="right")
 
     def opposite(self, games: np.ndarray) -> np.ndarray:
         """For games with these seeds uint64 [K]: the player in each place after the only learner's, [K, MAX_SEATS]."""
-        return np.repeat(self._sources(games)[:, None], MAX_SEATS, axis=1)
+        return np.repeat(self._players[self._sources(games)][:, None], MAX_SEATS, axis=1)
 
-    def around(self, games: np.ndarray, num_players: np.ndarray, *, guests: float = 0.0) -> np.ndarray:
+    def around(self, games: np.ndarray, num_players: np.ndarray) -> np.ndarray:
         """For games with these seeds uint64 [K]: who sits in each seat, [K, MAX_SEATS].
 
-        With a drawn "self" all seats learn; else the source is the one guest of learners, with the probability
-        `guests`, or has all seats but one.
+        With a drawn "self" all seats learn.
         """
         sources = self._sources(games)
+        players, is_guest = self._players[sources], self._is_guest[sources]
         first = (_drawn(games, _SEAT) * num_players).astype(np.int64)
-        others = np.where(_drawn(games, _GUEST) < guests, 1, num_players - 1)
+        others = np.where(is_guest, 1, num_players - 1)
         places = (np.arange(MAX_SEATS) - first[:, None]) % num_players[:, None]
-        learns = (sources[:, None] == 0) | (places >= others[:, None])
-        return np.where(learns, LEARNER, sources[:, None])
+        learns = (players[:, None] == 0) | (places >= others[:, None])
+        return np.where(learns, LEARNER, players[:, None])
 
     def update(self, self_now: NetworkPlayer) -> None:
         """The newest self is now this; where there is no older one yet it stands in."""

@@ -70,7 +70,7 @@ class SelfplayTrainer:
         if config.init and not checkpoint.checkpoints(folder):
             self._begin_with(config.init)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
-        self.pool = OpponentPool(config.weights)
+        self.pool = OpponentPool(config.weights, guests=config.guest_weights)
         self.pool.update(self.run.player(self.layers()))
         self.tables = self._new_tables()
         shape = (config.num_steps, config.num_envs)
@@ -110,7 +110,7 @@ class SelfplayTrainer:
 
     def _seating(self, rows: np.ndarray) -> np.ndarray:
         num_players = self.batch.num_players[rows].astype(np.int64)
-        return self.pool.around(self.batch.game_seeds[rows], num_players, guests=self.config.guests)
+        return self.pool.around(self.batch.game_seeds[rows], num_players)
 
     def layers(self) -> Layers:
         """The policy's layers [in, out] as NumPy arrays."""
