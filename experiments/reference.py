@@ -3,7 +3,8 @@
 It begins with a network distilled from search (`train.distill`). From there several seeds learn by self-play at tables
 of 3, 4 and 5, held near a slow average of themselves, with players of the ladder among the others. Then follow rounds
 of a league: each seed becomes a best response to the mixture of all, then all seeds learn on with these, and those of
-the rounds before, among their guests. `agents.make("net")` becomes the mixture of all seeds.
+the rounds before, as guests; in the late rounds with less entropy, and with searches among the others, which take much
+of the time. `agents.make("net")` becomes the mixture of all seeds.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -33,10 +34,15 @@ FIRST = (
     "--mix self=0.15 anchor=0.2 ev=0.2 tuned=0.2 net:{distilled}=0.25"
 )
 EXPLOITER = "--learning-rate 0.0005 --ent-coef 0.003 --ent-coef-end 0 --mix net:{mixture}=1"
-ROUND = (
+EARLY = (
     "--learning-rate 0.0005 --ent-coef 0.02 --ent-coef-end 0.01 "
     "--mix self=0.1 anchor=0.2 ev=0.1 tuned=0.25 net:{distilled}=0.1 --guests {exploiters}"
 )
+LATE = (
+    "--learning-rate 0.0005 --ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.1 anchor=0.25 ev=0.1 tuned=0.15 "
+    "mc:50=0.05 net:{distilled}=0.1 --guests mc:100=0.1 {exploiters}"
+)
+ROUNDS = (*[EARLY] * 4, *[LATE] * 2)  # of the league
 EXPLOITERS_SHARES = (0.15, 0.1)  # of the tables in a round: with the newest, with those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
@@ -51,8 +57,6 @@ class Config:
     """One policy each."""
     num_players: tuple[int, ...] = (3, 4, 5)
     """Seats at the tables."""
-    rounds: int = 6
-    """Of the league."""
     first_timesteps: int = 10_000_000
     """Decisions that each seed learns from before the league."""
     exploiter_timesteps: int = 1_500_000
@@ -70,8 +74,6 @@ class Config:
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds)
-        if self.rounds < 0:
-            raise ValueError(f"--rounds must not be negative, not {self.rounds}")
 
     @property
     def distilled(self) -> Path:
@@ -98,7 +100,7 @@ def policy_options(seed: int, number: int, config: Config) -> list[str]:
         return _options(FIRST.format(**names), seed, config.first_timesteps, config.distilled, AGAINST, config)
     names["exploiters"] = " ".join(_exploiters(number, config))
     begin = config.policy(seed, number - 1)
-    return _options(ROUND.format(**names), seed, config.round_timesteps, begin, AGAINST, config)
+    return _options(ROUNDS[number - 1].format(**names), seed, config.round_timesteps, begin, AGAINST, config)
 
 
 def _exploiters(number: int, config: Config) -> Iterator[str]:
@@ -187,7 +189,7 @@ def pack_all(lineages: Sequence[list[dict[str, Any]]], config: Config) -> None:
     for old in [*config.pack.glob("policy.*"), *config.pack.glob("*/policy.*")]:
         old.unlink()
     for place, seed in enumerate(config.seeds):
-        pack(config.policy(seed, config.rounds), config.pack / str(place), **{LINEAGE: lineages[place]})
+        pack(config.policy(seed, len(ROUNDS)), config.pack / str(place), **{LINEAGE: lineages[place]})
 
 
 def curves(place: int, rounds: Sequence[Round]) -> dict[str, list[dict[str, Any]]]:
@@ -237,8 +239,8 @@ def main(config: Config) -> None:
     """Train, pack and store."""
     started, console = time.monotonic(), Console()
     start, rounds = distilled_network(config), []
-    for number in range(config.rounds + 1):
-        console.print(f"round {number} of {config.rounds}: progress is in {config.runs}/*.log", highlight=False)
+    for number in range(len(ROUNDS) + 1):
+        console.print(f"round {number} of {len(ROUNDS)}: progress is in {config.runs}/*.log", highlight=False)
         rounds.append(train_round(number, config))
     lineages = [lineage(place, start, rounds, config) for place in range(len(config.seeds))]
     pack_all(lineages, config)

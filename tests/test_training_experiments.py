@@ -223,6 +223,7 @@ def test_an_arm_that_is_not_there_and_a_lonely_seed_are_named():
 def reference_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> reference.Config:
     """Small, with a pack that holds an older policy and a model card."""
     monkeypatch.setattr(reference, "AGAINST", ("anchor", "ev"))
+    monkeypatch.setattr(reference, "ROUNDS", (reference.EARLY, reference.LATE))
     monkeypatch.setattr(reference, "LAYERS", f"{SMALL} --hidden-sizes 8 --raises")
     pack = folder / "pack"
     for place in ("", "0", "7"):
@@ -231,7 +232,7 @@ def reference_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> reference
     (pack / "README.md").write_text("the card")
     small = "--rounds 1 --parts 1 --part-size 300 --worlds 2 --num-envs 12 --hidden-sizes 8 --epochs 2 --batch-size 100"
     steps = {"first_timesteps": 600, "exploiter_timesteps": 500, "round_timesteps": 500}
-    return reference.Config(seeds=(0, 1), num_players=(3,), rounds=2, **steps, distill=small, runs=folder, pack=pack)
+    return reference.Config(seeds=(0, 1), num_players=(3,), **steps, distill=small, runs=folder, pack=pack)
 
 
 def test_the_reference_player_is_the_mixture_of_seeds_that_played_a_league(tmp_path, stored, monkeypatch):
