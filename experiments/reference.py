@@ -3,8 +3,8 @@
 It begins with a network distilled from search (`train.distill`). From there several seeds learn by self-play at tables
 of 3, 4 and 5, held near a slow average of themselves, with players of the ladder among the others. Then follow rounds
 of a league: each seed becomes a best response to the mixture of all, then all seeds learn on with these, and those of
-the rounds before, as guests; in the late rounds with less entropy, and with searches among the others, which take much
-of the time. `agents.make("net")` becomes the mixture of all seeds.
+the rounds before, as guests; in the late rounds with less entropy, and with searches among the others.
+`agents.make("net")` becomes the mixture of all seeds.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -46,6 +46,7 @@ ROUNDS = (*[EARLY] * 4, *[LATE] * 2)  # of the league
 EXPLOITERS_SHARES = (0.15, 0.1)  # of the tables in a round: with the newest, with those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
+RESPONSES = "best responses"  # their column of the plot
 POINTS = 4  # of the learning curve in a run
 
 
@@ -158,11 +159,10 @@ def train_round(number: int, config: Config) -> Round:
 
 def distilled_network(config: Config) -> dict[str, Any]:
     """Make the network that all seeds begin with, or what is missing of it: a step for their lineages."""
-    distilled(config.distilled, ["--threads", str(config.workers), *shlex.split(config.distill)])
+    own = shlex.split(config.distill)
+    distilled(config.distilled, ["--threads", str(config.workers), *own])
     begun = json.loads((config.distilled / CONFIG).read_text())
-    command = shlex.join(
-        ["python", "-m", "train.distill", "--run", str(config.distilled), *shlex.split(config.distill)]
-    )
+    command = shlex.join(["python", "-m", "train.distill", "--run", str(config.distilled), *own])
     return {"step": "distilled", "command": command, "commit": begun["commit"]}
 
 
@@ -206,19 +206,19 @@ def curves(place: int, rounds: Sequence[Round]) -> dict[str, list[dict[str, Any]
 def plot(runs: Sequence[dict[str, Any]], path: Path) -> None:
     """By number of players: the learning curves of all seeds against each player, and what best responses won."""
     tables = runs[0]["curve"][0]["results"]
-    columns = [*AGAINST, "best responses"]
+    columns = [*AGAINST, RESPONSES]
     size = (3 * len(columns), 2.3 * len(tables))
     figure, axes = plt.subplots(len(tables), len(columns), figsize=size, sharex=True, sharey="row", squeeze=False)
     for row, (table, line) in enumerate(zip(tables, axes, strict=True)):
         for axis, name in zip(line, columns, strict=True):
             for run in runs:
-                points = run["best_responses"] if name == columns[-1] else run["curve"]
+                points = run["best_responses"] if name == RESPONSES else run["curve"]
                 shares = [_share(point["results"][row], name) for point in points]
-                style = "o" if name == columns[-1] else "-"
+                style = "o" if name == RESPONSES else "-"
                 axis.plot([point["timesteps"] / 1e6 for point in points], shares, style, label=f"seed {run['seed']}")
             axis.axhline(table["par"], color="grey", linestyle=":", label="par")
             axis.grid(alpha=0.3)
-            title = f"{name} against {{}} x mixture" if name == columns[-1] else f"against {{}} x {name}"
+            title = f"{name} against {{}} x mixture" if name == RESPONSES else f"against {{}} x {name}"
             axis.set_title(title.format(table["num_players"] - 1), fontsize=9)
         line[0].set_ylabel("win share")
     for axis in axes[-1]:
@@ -230,9 +230,9 @@ def plot(runs: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def _share(table: dict[str, Any], name: str) -> float:
-    """Of one against copies of a player; a best response meets only one kind."""
+    """Of one against copies of a player; best responses met only the mixture."""
     shares = table["win_share"]
-    return shares.get(name, next(iter(shares.values())))["value"]
+    return (next(iter(shares.values())) if name == RESPONSES else shares[name])["value"]
 
 
 def main(config: Config) -> None:

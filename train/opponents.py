@@ -80,7 +80,7 @@ class OpponentPool:
     def around(self, games: np.ndarray, num_players: np.ndarray) -> np.ndarray:
         """For games with these seeds uint64 [K]: who sits in each seat, [K, MAX_SEATS].
 
-        With a drawn "self" all seats learn.
+        With a drawn "self" all seats learn, with a guest all but its own, with any other source one.
         """
         sources = self._sources(games)
         players, is_guest = self._players[sources], self._is_guest[sources]
