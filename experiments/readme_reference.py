@@ -31,19 +31,21 @@ def network() -> str:
 
 
 def lineage() -> str:
-    """How the first policy was made, step by step, as commands; how much work the steps of all were."""
+    """How much work each step of all policies was; the commands of the first policy's steps, folded away."""
     made = [member.about["lineage"] for member in members()]
-    lines = [f"# {step['step']}, commit {step['commit']}\n{step['command']}" for step in made[0]]
     rows = [_step(steps) for steps in zip(*made, strict=True) if "decisions" in steps[0]]
-    head = ("step", "millions of decisions", "hours on one core", "commit")
-    return "```bash\n" + "\n\n".join(lines) + "\n```\n\n" + table(head, rows)
+    head = ("step", "millions of decisions, each policy", "hours on one core, all together", "commit")
+    commands = "\n\n".join(f"# {step['step']}, commit {step['commit']}\n{step['command']}" for step in made[0])
+    folded = f"<details><summary>The first policy, command by command</summary>\n\n```bash\n{commands}\n```\n</details>"
+    return "\n\n".join((table(head, rows), source(read_result("reference")), folded))
 
 
 def _step(steps: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     """A row: the same step of all policies."""
-    decisions = ", ".join(f"{step['decisions'] / 1e6:.1f}" for step in steps)
-    hours = ", ".join(f"{step['hours']:.2f}" for step in steps)
-    return steps[0]["step"], decisions, hours, ", ".join(dict.fromkeys(step["commit"] for step in steps))
+    decisions = dict.fromkeys(f"{step['decisions'] / 1e6:.1f}" for step in steps)
+    hours = sum(step["hours"] for step in steps)
+    commits = dict.fromkeys(step["commit"] for step in steps)
+    return steps[0]["step"], ", ".join(decisions), f"{hours:.2f}", ", ".join(commits)
 
 
 def strength() -> str:
