@@ -3,8 +3,8 @@
 It begins with a network distilled from search (`train.distill`). From there several seeds learn by self-play at tables
 of 3, 4 and 5, held near a slow average of themselves, with players of the ladder among the others. Then follow rounds
 of a league: each seed becomes a best response to the mixture of all, then all seeds learn on with these, and those of
-the rounds before, as guests; in the late rounds with less entropy, and with searches among the others.
-`agents.make("net")` becomes the mixture of all seeds.
+the rounds before, as guests; in the late rounds with less entropy and a few searches among the others, in the last ones
+with more of them. `agents.make("net")` becomes the mixture of all seeds.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -42,7 +42,11 @@ LATE = (
     "--learning-rate 0.0005 --ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.1 anchor=0.25 ev=0.1 tuned=0.15 "
     "mc:50=0.05 net:{distilled}=0.1 --guests mc:100=0.1 {exploiters}"
 )
-ROUNDS = (*[EARLY] * 4, *[LATE] * 2)  # of the league
+LAST = (
+    "--learning-rate 0.0005 --ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.1 anchor=0.25 ev=0.1 tuned=0.15 "
+    "mc:100=0.1 mc:400=0.05 --guests mc:100=0.1 {exploiters}"
+)
+ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[LAST] * 3)  # of the league
 EXPLOITERS_SHARES = (0.15, 0.1)  # of the tables in a round: with the newest, with those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
