@@ -43,10 +43,10 @@ LATE = (
     "mc:50=0.05 net:{distilled}=0.1 --guests mc:100=0.1 {exploiters}"
 )
 LAST = (
-    "--learning-rate 0.0005 --ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.1 anchor=0.25 ev=0.1 tuned=0.15 "
-    "mc:100=0.1 mc:400=0.05 --guests mc:100=0.1 {exploiters}"
+    "--learning-rate 0.0005 --ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.05 anchor=0.2 ev=0.08 tuned=0.12 "
+    "mc:100=0.35 --guests mc:100=0.05 {exploiters}"
 )
-ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[LAST] * 3)  # of the league
+ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[LAST] * 2)  # of the league
 EXPLOITERS_SHARES = (0.15, 0.1)  # of the tables in a round: with the newest, with those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
