@@ -29,21 +29,22 @@ from experiments.training import all_trained, check_seeds, distilled
 from train.run_folder import CONFIG, write_json
 
 LAYERS = "--hidden-sizes 256 256 --raises"
+LEARNING_RATE = 0.0005
 FIRST = (
-    "--kl-coef 0.1 --learning-rate 0.0005 --ent-coef 0.01 --ent-coef-end 0.003 "
+    "--kl-coef 0.1 --ent-coef 0.01 --ent-coef-end 0.003 "
     "--mix self=0.15 anchor=0.2 ev=0.2 tuned=0.2 net:{distilled}=0.25"
 )
-EXPLOITER = "--learning-rate 0.0005 --ent-coef 0.003 --ent-coef-end 0 --mix net:{mixture}=1"
+EXPLOITER = "--ent-coef 0.003 --ent-coef-end 0 --mix net:{mixture}=1"
 EARLY = (
-    "--learning-rate 0.0005 --ent-coef 0.02 --ent-coef-end 0.01 "
+    "--ent-coef 0.02 --ent-coef-end 0.01 "
     "--mix self=0.1 anchor=0.2 ev=0.1 tuned=0.25 net:{distilled}=0.1 --guests {exploiters}"
 )
 LATE = (
-    "--learning-rate 0.0005 --ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.1 anchor=0.25 ev=0.1 tuned=0.15 "
+    "--ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.1 anchor=0.25 ev=0.1 tuned=0.15 "
     "mc:50=0.05 net:{distilled}=0.1 --guests mc:100=0.1 {exploiters}"
 )
 LAST = (
-    "--learning-rate 0.0005 --ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.05 anchor=0.2 ev=0.08 tuned=0.12 "
+    "--ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.05 anchor=0.2 ev=0.08 tuned=0.12 "
     "mc:100=0.35 --guests mc:100=0.05 {exploiters}"
 )
 ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[LAST] * 2)  # of the league
@@ -127,9 +128,10 @@ def exploiter_options(seed: int, number: int, config: Config) -> list[str]:
 
 
 def _options(own: str, seed: int, timesteps: int, begin: Path, against: Sequence[str], config: Config) -> list[str]:
+    rate = ["--learning-rate", LEARNING_RATE]
     size = ["--num-players", *config.num_players, "--total-timesteps", timesteps, "--threads", 1, "--save-every", 100]
     measured = ["--against", *against, "--curve-every", max(1, timesteps // POINTS), "--evaluation-blocks", 200]
-    words = ["--algorithm", "selfplay", "--seed", seed, "--init", begin, *LAYERS.split(), *size, *measured]
+    words = ["--algorithm", "selfplay", "--seed", seed, "--init", begin, *LAYERS.split(), *rate, *size, *measured]
     return [str(word) for word in words] + shlex.split(own)
 
 
