@@ -147,15 +147,18 @@ def test_only_players_that_have_a_kernel_are_played_by_it():
     assert len(set(numbers[:3])) == 3
 
 
-def test_the_episode_lasts_as_many_decisions_as_the_learner_took():
-    env, rng = lanes_env(), np.random.default_rng(0)
+def test_the_episode_has_the_decisions_that_the_learner_took_and_all_that_it_was_paid():
+    env, rng = lanes_env(reward="round", reward_scale=0.5), np.random.default_rng(0)
     env.reset()
-    taken = np.zeros(LANES, int)
+    taken, paid = np.zeros(LANES, int), np.zeros(LANES)
     for _ in range(80):
-        *_, dones, infos = stepped(env, random_choice(masks_of(env), rng))
+        _, rewards, dones, infos = stepped(env, random_choice(masks_of(env), rng))
         taken += 1
-        assert [infos[lane]["episode"]["l"] for lane in np.flatnonzero(dones)] == taken[dones].tolist()
-        taken[dones] = 0
+        paid += rewards
+        episodes = [infos[lane]["episode"] for lane in np.flatnonzero(dones)]
+        assert [episode["l"] for episode in episodes] == taken[dones].tolist()
+        assert [episode["r"] for episode in episodes] == pytest.approx(paid[dones])
+        taken[dones], paid[dones] = 0, 0.0
 
 
 def test_every_mask_has_a_legal_action_and_is_that_of_the_learner_to_act():

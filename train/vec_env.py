@@ -19,6 +19,7 @@ class LanesVecEnv(VecEnv):
         # The same empty dicts every time: making hundreds a step keeps Python's garbage collector busy.
         self._no_infos: list[dict[str, Any]] = [{} for _ in range(lanes.batch.num_games)]
         self._lengths = np.zeros(lanes.batch.num_games, np.int64)
+        self._returns = np.zeros(lanes.batch.num_games)
         space = Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32)
         super().__init__(lanes.batch.num_games, space, Discrete(NUM_ACTIONS))
 
@@ -35,14 +36,15 @@ class LanesVecEnv(VecEnv):
         self.lanes.step(self._actions)
         self._lengths += 1
         rewards, ended = (self.lanes.rewards * self.reward_scale).astype(np.float32), self.lanes.terminated.copy()
+        self._returns += rewards
         infos = self._no_infos.copy()
         for lane in np.flatnonzero(ended).tolist():
             infos[lane] = {
                 "terminal_observation": self.lanes.final_observations[lane].copy(),
                 "TimeLimit.truncated": False,
-                "episode": {"r": float(rewards[lane]), "l": int(self._lengths[lane]), "t": 0.0},
+                "episode": {"r": float(self._returns[lane]), "l": int(self._lengths[lane]), "t": 0.0},
             }
-        self._lengths[ended] = 0
+        self._lengths[ended], self._returns[ended] = 0, 0.0
         return self.lanes.observations.copy(), rewards, ended, infos
 
     def has_attr(self, attr_name: str) -> bool:
