@@ -7,7 +7,6 @@ and resumed, until they end; then weights and curve are compared, byte for byte,
 import itertools
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -44,9 +43,8 @@ class Config:
 
 def command(folder: Path, seed: int, config: Config) -> list[str]:
     """What begins the run in `folder`, or goes on with it."""
-    if any(folder.glob("checkpoints/*.safetensors")):
+    if folder.exists():
         return ["--resume", str(folder)]
-    shutil.rmtree(folder, ignore_errors=True)
     return [*SMALL.split(), "--seed", str(seed), "--total-timesteps", str(config.total_timesteps), "--run", str(folder)]
 
 

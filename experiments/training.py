@@ -1,7 +1,6 @@
 """Training runs as experiments need them: begun, resumed or left alone, each a process as a user would start it."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,10 +13,9 @@ import numpy as np
 
 from agents.estimates import BOOTSTRAPS, INTERVAL, Estimate
 from agents.network import NetworkPlayer
-from train import checkpoint
 from train.__main__ import read_arguments
 from train.config import read_config
-from train.run_folder import CONFIG, CURVE, EVALUATION, RunError, held
+from train.run_folder import CONFIG, CURVE, EVALUATION, RunError
 
 
 def check_seeds(seeds: Sequence[int], *, least: int = 1) -> None:
@@ -34,7 +32,7 @@ def trained(folder: Path, options: Sequence[str], *, quiet: bool = False) -> dic
     """
     _check_settings(folder, options)
     if not (folder / EVALUATION).exists():
-        begin = ["--resume", str(folder)] if checkpoint.checkpoints(folder) else _anew(folder, options)
+        begin = ["--resume", str(folder)] if (folder / CONFIG).exists() else [*options, "--run", str(folder)]
         log = folder.with_name(folder.name + ".log")
         _check(_train(begin, log if quiet else None), f"training in {folder}", str(log) if quiet else "above")
     evaluation = json.loads((folder / EVALUATION).read_text())
@@ -102,14 +100,6 @@ def _check_settings(folder: Path, options: Sequence[str]) -> None:
             raise RunError(
                 f"{folder} holds a run with another {' and '.join(other)}; delete it, or choose another --runs"
             )
-
-
-def _anew(folder: Path, options: Sequence[str]) -> list[str]:
-    """A run that was stopped before its first checkpoint makes room."""
-    if (folder / CONFIG).exists():
-        with held(folder):
-            shutil.rmtree(folder)
-    return [*options, "--run", str(folder)]
 
 
 def over_seeds(runs: Sequence[np.ndarray]) -> dict[str, Any]:

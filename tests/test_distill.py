@@ -111,6 +111,14 @@ def test_a_run_leaves_a_policy_and_what_is_there_is_not_made_again(tmp_path, cap
     assert (run / "policy.safetensors").read_bytes() == weights
 
 
+def test_a_run_that_is_not_finished_is_no_policy(tmp_path):
+    assert cli(small(tmp_path)) == 0
+    run = tmp_path / "run"
+    (run / "policy.json").unlink()
+    with pytest.raises(ValueError, match=f"no policy can be read from {run}"):
+        agents.make(f"net:{run}")
+
+
 def test_fitting_makes_the_error_less(tmp_path):
     config = Config(run=tmp_path, num_players=(4,), num_envs=32, hidden_sizes=(32,), epochs=20, batch_size=100)
     config = replace(config, parts=1, part_size=2000, worlds=2, threads=1)

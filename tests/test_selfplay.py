@@ -24,6 +24,7 @@ from train.__main__ import cli
 from train.config import DEFAULTS, SelfplayConfig, read_config
 from train.policy import ILLEGAL, ActorCritic, masked_log_softmax
 from train.progress import Progress
+from train.run_folder import RunError
 from train.sampling import sample
 from train.selfplay import SelfplayTrainer
 from train.tensors import tensors_of
@@ -217,7 +218,7 @@ MIXED = {"mix": ("self=2", "ev=1"), "num_players": (3, 4, 5)}
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("settings", [{}, MIXED, {"kl_coef": 0.1}])
+@pytest.mark.parametrize("settings", [{}, MIXED, {"kl_coef": 0.1}, {"threads": 2}])
 def test_a_resumed_run_has_the_weights_of_one_that_was_never_stopped(tmp_path, settings, precision):
     whole = trainer_of(tmp_path / "whole", precision=precision, **settings)
     stopped = trainer_of(tmp_path / "stopped", precision=precision, **settings)
@@ -240,16 +241,47 @@ def results_of(run: Path) -> list[tuple[int, object]]:
     return [(point["timesteps"], point["results"]) for point in curve]
 
 
+def test_a_run_without_a_checkpoint_yet_begins_again(finished, tmp_path, capsys):
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(finished / "config.json", run)
+    assert cli(["--resume", str(run)]) == 0
+    assert "has no checkpoint yet: it begins again" in " ".join(capsys.readouterr().out.split())
+    assert (run / "policy.safetensors").read_bytes() == (finished / "policy.safetensors").read_bytes()
+
+
+def test_ctrl_c_saves_and_the_run_then_ends_as_one_that_was_not_stopped(finished, tmp_path, monkeypatch):
+    run, update = tmp_path / "run", SelfplayTrainer.update
+
+    def interrupted(trainer: SelfplayTrainer) -> dict[str, float]:
+        if trainer.updates == 2:
+            signal.raise_signal(signal.SIGINT)
+        return update(trainer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SelfplayTrainer, "update", interrupted)
+        assert cli([*options(), "--run", str(run)]) == 130
+    assert checkpoint.load(run, say=print).facts["updates"] == 3
+    assert cli(["--resume", str(run)]) == 0
+    assert (run / "policy.safetensors").read_bytes() == (finished / "policy.safetensors").read_bytes()
+    assert results_of(run) == results_of(finished)
+
+
+def test_steps_so_few_that_nothing_is_learned_are_refused_before_the_weights_are_harmed(tmp_path):
+    trainer = trainer_of(tmp_path, num_envs=8, num_steps=1, batch_size=8, mix=("self=1",))
+    before = weights(trainer)
+    with pytest.raises(RunError, match="--num-steps is too small"):
+        trainer.update()
+    assert weights(trainer) == before
+
+
 def test_a_run_killed_at_any_moment_ends_with_the_weights_and_curve_of_one_that_was_not(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert cli([*options(), "--run", str(whole)]) == 0
     rng = np.random.default_rng(0)
     kills = 0
     while not (killed / "evaluation.json").exists():
-        begin = ["--resume", str(killed)] if checkpoint.checkpoints(killed) else [*options(), "--run", str(killed)]
-        if killed.exists() and begin[0] != "--resume":
-            (killed / "config.json").unlink()
-            killed.rename(tmp_path / f"before-the-first-checkpoint-{kills}")
+        begin = ["--resume", str(killed)] if killed.exists() else [*options(), "--run", str(killed)]
         command = [sys.executable, "-m", "train", *begin]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -273,6 +305,8 @@ def test_a_run_may_begin_with_the_policy_of_another_and_its_critic(finished, tmp
     critic = begun.policy.critic.state_dict()
     assert saved.keys() == critic.keys()
     assert all(torch.equal(critic[name], tensor) for name, tensor in saved.items())
+    by_file = trainer_of(tmp_path, init=str(finished / "policy.json"))
+    assert weights(by_file) == weights(begun)
     with pytest.raises(ValueError, match="its layers do not fit --hidden-sizes"):
         trainer_of(tmp_path, init=str(finished), hidden_sizes=(17,))
     with pytest.raises(ValueError, match="open_mice True"):

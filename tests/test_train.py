@@ -123,6 +123,8 @@ POSITIVE = (
 )
 NONSENSE = [
     *((option, value) for option in POSITIVE for value in ("0", "-1")),
+    ("--curve-blocks", "1"),
+    ("--evaluation-blocks", "1"),
     ("--learning-rate", "nan"),
     ("--reward-scale", "inf"),
     ("--clip-coef", "nan"),
@@ -163,6 +165,12 @@ def test_a_nonsense_option_is_named_and_nothing_is_begun(tmp_path, option, value
     assert outcome.status == 2
     assert option in outcome.output + outcome.errors
     assert not list(tmp_path.iterdir())
+
+
+def test_why_a_player_cannot_be_had_is_said(tmp_path):
+    outcome = train(*SMALL, "--mix", f"net:{tmp_path / 'lost'}=1", "--run", tmp_path / "run")
+    assert f"no policy can be read from {tmp_path / 'lost'}" in outcome.errors
+    assert "No such file" in outcome.errors
 
 
 @pytest.mark.parametrize("option", ["--num-players", "--hidden-sizes", "--mix"])
@@ -488,11 +496,21 @@ def test_two_processes_are_never_at_work_in_one_folder(copied):
         pass  # it is free again
 
 
-def test_resume_takes_no_other_options(copied):
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--total-timesteps 9999 --gamma=0.9",
+        f"--total-timesteps {MaskableConfig().total_timesteps}",  # the default, not that of the run
+        "--algorithm selfplay",
+        "--no-open-mice",
+    ],
+)
+def test_resume_takes_no_other_options(copied, options):
     before = contents(copied)
-    outcome = train("--resume", copied, "--total-timesteps", "9999", "--gamma", "0.9")
+    outcome = train("--resume", copied, *options.split())
     assert outcome.status == 2
-    assert "--total-timesteps --gamma" in outcome.errors
+    named = [word.split("=")[0] for word in options.split() if word.startswith("--")]
+    assert f"leave out {' '.join(named)}" in outcome.errors
     assert contents(copied) == before
 
 

@@ -9,7 +9,9 @@ import matplotlib
 import tyro
 from rich.console import Console
 
+from agents.network import description_of
 from train import run_folder
+from train.checkpoint import checkpoints
 from train.config import DEFAULTS, Config, MaskableConfig, SelfplayConfig, read_config
 from train.evaluation import as_table
 from train.progress import Progress
@@ -61,17 +63,22 @@ def _begun(config: Config, folder: Path) -> Trainer:
 
 def _to_resume(config: Config) -> Path:
     assert config.resume is not None
-    if config.changed_options():
-        options = " ".join(config.changed_options())
-        raise RunError(f"--resume goes on with the settings of the run; leave out {options}")
     if not config.resume.is_dir():
         raise RunError(f"there is no run folder {config.resume}")
     return config.resume
 
 
 def _resumed(folder: Path, console: Console) -> Trainer:
+    """A run that was stopped before its first checkpoint begins again, which makes it the same run."""
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
     trainer = _trainer(read_config(folder / run_folder.CONFIG), folder)
-    trainer.restore(lambda text: console.print(text, highlight=False, soft_wrap=True))
+    if checkpoints(folder) or description_of(folder).exists():
+        trainer.restore(say)
+    else:
+        say(f"{folder} has no checkpoint yet: it begins again")
     return trainer
 
 
@@ -81,7 +88,11 @@ def read_arguments(arguments: Sequence[str]) -> Config:
     names.add_argument("--algorithm", default="maskable-ppo")
     named = names.parse_known_args([word for word in arguments if word not in ("-h", "--help")])[0].algorithm
     default = DEFAULTS.get(named, DEFAULTS["maskable-ppo"])  # a wrong name is refused below
-    return tyro.cli(type(default), default=default, prog="python -m train", args=list(arguments))
+    config = tyro.cli(type(default), default=default, prog="python -m train", args=list(arguments))
+    options = [name for word in arguments if (name := word.split("=")[0]).startswith("--") and name != "--resume"]
+    if config.resume and options:
+        raise RunError(f"--resume goes on with the settings of the run; leave out {' '.join(options)}")
+    return config
 
 
 def cli(arguments: list[str] | None = None) -> int:

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -15,7 +15,7 @@ from train.opponents import PAST, SELF
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 _POSITIVE = (
     *("total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs", "threads", "clip_coef"),
-    *("curve_every", "curve_blocks", "evaluation_blocks", "learning_rate", "reward_scale"),
+    *("curve_every", "learning_rate", "reward_scale"),
 )
 MAX_SEED = 2**32 - 1  # evaluation uses seeds from 2**62, so the two never meet
 
@@ -94,6 +94,8 @@ class Config:
         """What could be wrong and what to say of it, in an order in which each may count on those before it."""
         for name in _POSITIVE:
             yield not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive"
+        for name in ("curve_blocks", "evaluation_blocks"):
+            yield getattr(self, name) < 2, f"{_option(name)} must be at least 2"  # or there is no interval
         for name in ("ent_coef", "ent_coef_end"):
             yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
         for name in ("gamma", "gae_lambda"):
@@ -103,8 +105,8 @@ class Config:
         yield not self.num_players, "--num-players needs at least one number"
         yield not set(self.num_players) <= set(SETUPS), f"--num-players: {list(SETUPS)}, not {self.num_players}"
         yield self.num_envs < len(self.num_players), "--num-envs must be at least as many as --num-players names"
-        unknown = [code for code in self.against if not _is_player(code)]
-        yield bool(unknown), f"--against has unknown players {unknown}"
+        unknown = _unknown(self.against)
+        yield bool(unknown), f"--against has unknown players {list(unknown)}: {'; '.join(unknown.values())}"
         yield not self.against, "--against needs at least one player"
         yield from self._mix_faults()
 
@@ -137,12 +139,6 @@ class Config:
         tuples = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         merged: dict[str, Any] = values | tuples
         return type(DEFAULTS[merged.get("algorithm", "maskable-ppo")])(**merged)
-
-    def changed_options(self) -> list[str]:
-        """The options that differ from their defaults, `resume` apart."""
-        default = DEFAULTS[self.algorithm]
-        names = (item.name for item in fields(self) if item.name != "resume")
-        return [_option(name) for name in names if getattr(self, name) != getattr(default, name)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,9 +235,9 @@ def _weight_faults(option: str, texts: Sequence[str], sources: Sequence[str]) ->
     """As `Config._faults`, of an option that takes NAME=WEIGHT; `sources` are names beside player codes."""
     malformed = " ".join(text for text in texts if not _WEIGHT.fullmatch(text))
     yield bool(malformed), f"{option} needs NAME=WEIGHT with a weight of 0 or more, not {malformed}"
-    unknown = [name for name in _weights(texts) if name not in sources and not _is_player(name)]
-    may = " and ".join([*([", ".join(sources)] if sources else []), "player codes"])
-    yield bool(unknown), f"{option} has unknown players {unknown}; it may name {may}"
+    unknown = _unknown(name for name in _weights(texts) if name not in sources)
+    may, why = " and ".join([*([", ".join(sources)] if sources else []), "player codes"]), "; ".join(unknown.values())
+    yield bool(unknown), f"{option} has unknown players {list(unknown)}; it may name {may}: {why}"
     yield len(_weights(texts)) < len(texts), f"{option} names a player twice"
 
 
@@ -249,12 +245,15 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _is_player(code: str) -> bool:
-    try:
-        agents.make(code)
-    except ValueError:
-        return False
-    return True
+def _unknown(codes: Iterable[str]) -> dict[str, str]:
+    """Those of which no player can be made, and why not."""
+    reasons = {}
+    for code in codes:
+        try:
+            agents.make(code)
+        except ValueError as error:
+            reasons[code] = str(error)
+    return reasons
 
 
 DEFAULTS: dict[str, Config] = {"maskable-ppo": MaskableConfig(), "selfplay": SelfplayConfig()}

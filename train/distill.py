@@ -24,13 +24,13 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
-from agents.compiled import CompiledPlayer, compiled_among
+from agents.compiled import CompiledPlayer
 from agents.network import NetworkPlayer, save_policy
 from agents.search import leads
 from felicity_env import NUM_ACTIONS, SETUPS, Batch, Player, game_seed
 from felicity_env.game import PASS
-from felicity_env.tables import Tables
 from train import run_folder
+from train.config import MAX_SEED
 from train.opponents import SELF, OpponentPool
 from train.policy import ACTIVATION, ActorCritic
 from train.run_folder import RunError
@@ -85,6 +85,10 @@ class Config:
                 raise ValueError(f"--{name.replace('_', '-')} must be positive")
         if not set(self.num_players) <= set(SETUPS) or not self.num_players:
             raise ValueError(f"--num-players: {list(SETUPS)}, not {self.num_players}")
+        if self.num_envs < len(self.num_players):
+            raise ValueError("--num-envs must be at least as many as --num-players names")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise ValueError(f"--seed must be 0 to {MAX_SEED}, not {self.seed}")
         if not self.hidden_sizes or min(self.hidden_sizes) <= 0:
             raise ValueError("--hidden-sizes must be positive")
         if not self.temperature > 0 or not self.learning_rate > 0:
@@ -102,12 +106,7 @@ def samples(config: Config, actor: Player | None, part: int) -> Iterator[tuple[n
     pool = OpponentPool(MIX, guests=GUESTS)
     seats = np.resize(np.array(config.num_players), config.num_envs)
     batch = Batch(config.num_envs, seats.tolist(), seed=game_seed(config.seed, _GAMES, part), open_mice=True)
-    tables = Tables(
-        batch,
-        pool.players,
-        seating=lambda rows: pool.around(batch.game_seeds[rows], batch.num_players[rows].astype(np.int64)),
-        compiled=compiled_among(pool.players),
-    )
+    tables = pool.tables(batch)
     tables.begin()
     rng, everyone, played = np.random.default_rng([config.seed, part]), np.arange(config.num_envs), 0
     while True:
@@ -200,14 +199,19 @@ def fit(config: Config, observations: Tensor, found: Tensor) -> ActorCritic:
 
 def play_and_fit(config: Config, number: int) -> None:
     """A round: its samples, and the network of all samples so far; nothing if that is there already."""
-    folder = config.run if number == config.rounds - 1 else config.run / f"round-{number + 1}"
+    folder = _policy(config, number)
     if (folder / "policy.json").exists():
         return
-    gather(config, number, NetworkPlayer(str(config.run / f"round-{number}")) if number else None)
+    gather(config, number, NetworkPlayer(str(_policy(config, number - 1))) if number else None)
     network = fit(config, *gathered(config, number + 1))
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
     save_policy(folder, network.layers(), activation=ACTIVATION, algorithm="distill", **about)
+
+
+def _policy(config: Config, number: int) -> Path:
+    """Where the policy of a round lies; those before the last so deep that nobody takes them for the run's own."""
+    return config.run if number == config.rounds - 1 else config.run / "rounds" / str(number + 1)
 
 
 def main(config: Config, console: Console) -> None:

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 import agents
+from agents.compiled import compiled_among
 from agents.network import Layers, NetworkPlayer, uniforms_of
-from felicity_env import Player, View
+from felicity_env import Batch, Player, View
 from felicity_env.game import MAX_SEATS
 from felicity_env.kernel import kernel
 from felicity_env.random_stream import split
-from felicity_env.tables import LEARNER
+from felicity_env.tables import LEARNER, Tables
 
 SELF, PAST = "self", "past"
 _SOURCE, _SEAT = 1, 2  # what is drawn from the seed of a game
@@ -89,6 +90,12 @@ class OpponentPool:
         places = (np.arange(MAX_SEATS) - first[:, None]) % num_players[:, None]
         learns = (players[:, None] == 0) | (places >= others[:, None])
         return np.where(learns, LEARNER, players[:, None])
+
+    def tables(self, batch: Batch) -> Tables:
+        """The tables of `batch`, with players and learners `around` them."""
+        seats = batch.num_players.astype(np.int64)
+        seating = lambda rows: self.around(batch.game_seeds[rows], seats[rows])  # noqa: E731
+        return Tables(batch, self.players, seating=seating, compiled=compiled_among(self.players))
 
     def update(self, self_now: NetworkPlayer) -> None:
         """The newest self is now this; where there is no older one yet it stands in."""

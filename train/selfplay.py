@@ -18,8 +18,7 @@ import torch
 from stable_baselines3.common.logger import configure
 from torch import Tensor, nn
 
-from agents.compiled import compiled_among
-from agents.network import Layers, NetworkPlayer
+from agents.network import Layers, NetworkPlayer, description_of
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, game_seed
 from felicity_env.game import MAX_SEATS
 from felicity_env.tables import Tables
@@ -30,6 +29,7 @@ from train.opponents import OpponentPool
 from train.policy import ACTIVATION, ActorCritic
 from train.progress import Progress
 from train.run import Interrupt, Run
+from train.run_folder import RunError
 from train.sampling import sample
 from train.tensors import arrays_of, fits, optimizer_arrays, restore_optimizer, tensors_of
 
@@ -71,7 +71,6 @@ class SelfplayTrainer:
             self._begin_with(config.init)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
         self.pool = OpponentPool(config.weights, guests=config.guest_weights)
-        self.pool.update(self.run.player(self.layers()))
         self.tables = self._new_tables()
         shape = (config.num_steps, config.num_envs)
         self.rollout = Rollout(*shape, dtype=self.dtype, device=self.device)
@@ -85,7 +84,7 @@ class SelfplayTrainer:
         try:
             self.policy.load_layers(player.layers)
             self.average.load_layers(player.layers)
-            if critic := _critic_of(Path(path)):
+            if critic := _critic_of(description_of(Path(path)).parent):
                 self.policy.critic.load_state_dict(critic)
         except (RuntimeError, ValueError) as error:
             raise ValueError(f"--init {path}: its layers do not fit --hidden-sizes: {error}") from error
@@ -102,15 +101,9 @@ class SelfplayTrainer:
             threads=config.threads,
         )
         batch.play_random(_SPREAD_STEPS)
-        players = self.pool.players
-        tables = Tables(batch, players, seating=self._seating, compiled=compiled_among(players))
-        self.batch = batch
+        self.batch, tables = batch, self.pool.tables(batch)
         tables.begin()
         return tables
-
-    def _seating(self, rows: np.ndarray) -> np.ndarray:
-        num_players = self.batch.num_players[rows].astype(np.int64)
-        return self.pool.around(self.batch.game_seeds[rows], num_players)
 
     def layers(self) -> Layers:
         """The policy's layers [in, out] as NumPy arrays."""
@@ -151,6 +144,8 @@ class SelfplayTrainer:
         ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done
         self.collect()
         data = self.estimate()
+        if not len(data["actions"]):
+            raise RunError("--num-steps is too small: nothing that a seat decided was followed by its next decision")
         facts = self.improve(data, ent_coef)
         self.timesteps += len(data["actions"])
         self.updates += 1
