@@ -6,6 +6,7 @@ and illegal actions get probability zero.
 """
 
 import json
+import os
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -119,16 +120,24 @@ def layout() -> list[list[Any]]:
 
 
 def save_policy(folder: Path, layers: Layers, **about: Any) -> None:
-    """Write `policy.safetensors` and `policy.json` into `folder`.
+    """Write `policy.safetensors`, then `policy.json` into `folder`: where there is a policy.json the policy is whole.
 
     about: goes into the JSON; `open_mice` must be in it, and `activation` (of `ACTIVATIONS`) if it is not tanh.
     """
     tensors = {}
     for k, (weight, bias) in enumerate(layers):
         tensors[f"{k}.weight"], tensors[f"{k}.bias"] = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
-    save_file(tensors, folder / "policy.safetensors")
     text = {"format": FORMAT, "rules_version": RULES_VERSION, "activation": "tanh", "sections": layout(), **about}
-    (folder / "policy.json").write_text(json.dumps(text, indent=1) + "\n")
+    files = [folder / "policy.safetensors", folder / "policy.json"]
+    parts = [file.with_name(file.name + ".part") for file in files]
+    try:
+        save_file(tensors, parts[0])
+        parts[1].write_text(json.dumps(text, indent=1) + "\n")
+        for part, file in zip(parts, files, strict=True):
+            os.replace(part, file)
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
 
 
 def description_of(path: Path) -> Path:

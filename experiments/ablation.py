@@ -74,6 +74,8 @@ class Config:
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds, least=2)  # for the base plays its other seeds
+        if self.num_blocks < 2:
+            raise ValueError("--num-blocks must be at least 2")
         if unknown := set(self.arms) - set(ARMS):
             raise ValueError(f"--arms: no {sorted(unknown)}; there are {list(ARMS)}")
 

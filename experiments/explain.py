@@ -21,6 +21,7 @@ import agents
 from agents.estimates import Estimate, bootstrap
 from agents.games import Games
 from agents.mixture import PolicyPlayer
+from agents.network import GREEDY
 from agents.posterior import Hidden, draw_worlds, posterior
 from experiments.command import NOTHING_STORED, run_command
 from felicity_env import View, describe
@@ -158,6 +159,8 @@ def policy_of(code: str) -> PolicyPlayer:
     player: Any = agents.make(code)
     if not isinstance(player, PolicyPlayer):
         raise ValueError(f"--player {code}: only networks (net, net:PATH) say how likely their actions are")
+    if code.endswith(GREEDY):
+        raise ValueError(f"--player {code}: it always takes the best action; leave out {GREEDY} to see what it weighs")
     return player
 
 

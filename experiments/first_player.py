@@ -15,7 +15,7 @@ import numpy as np
 from experiments.command import GOES_ON, run_command
 from experiments.report import shares_of
 from experiments.results import RESULTS, read_result, write_result
-from experiments.training import trained
+from experiments.training import check_seeds, trained
 from train.config import Algorithm
 
 
@@ -29,6 +29,9 @@ class Config:
     """One run each."""
     runs: Path = Path("runs/first_player")
     """Where the run folders are kept."""
+
+    def __post_init__(self) -> None:
+        check_seeds(self.seeds)
 
 
 def plot(runs: list[dict[str, Any]], ev_share: dict[str, float], path: Path) -> None:

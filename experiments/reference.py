@@ -48,7 +48,7 @@ LAST = (
     "mc:100=0.35 --guests mc:100=0.05 {exploiters}"
 )
 ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[LAST] * 2)  # of the league
-EXPLOITERS_SHARES = (0.15, 0.1)  # of the tables in a round: with the newest, with those of the rounds before
+EXPLOITERS_WEIGHTS = (0.15, 0.1)  # beside those of the mix: of all the newest, of all those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
 RESPONSES = "best responses"  # their column of the plot
@@ -111,11 +111,11 @@ def policy_options(seed: int, number: int, config: Config) -> list[str]:
 
 def _exploiters(number: int, config: Config) -> Iterator[str]:
     """NAME=WEIGHT of every best response that is met in a round."""
-    newest, older = EXPLOITERS_SHARES
+    newest, older = EXPLOITERS_WEIGHTS
     for earlier in range(1, number + 1):
-        share = newest if earlier == number else older / (number - 1)
+        weight = newest if earlier == number else older / (number - 1)
         for seed in config.seeds:
-            yield shlex.quote(f"net:{config.exploiter(seed, earlier)}={share / len(config.seeds):.4f}")
+            yield shlex.quote(f"net:{config.exploiter(seed, earlier)}={weight / len(config.seeds):.4f}")
 
 
 def exploiter_options(seed: int, number: int, config: Config) -> list[str]:

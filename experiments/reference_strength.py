@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,13 @@ class Config:
     """Processes."""
     out: Path = Path("runs/reference_strength")
     """Folder of what an interrupted run goes on from."""
+
+    def __post_init__(self) -> None:
+        for name in ("milliseconds", "workers"):
+            if not 0 < getattr(self, name) < inf:
+                raise ValueError(f"--{name} must be positive")
+        if self.deals < 2 or self.search_deals < 2:
+            raise ValueError("--deals and --search-deals must be at least 2")
 
     @property
     def name(self) -> str:

@@ -879,6 +879,14 @@ def saved_policy(folder: Path, **about: object) -> NetworkPlayer:
     return player
 
 
+def test_a_policy_that_cannot_be_written_leaves_the_one_before_whole(tmp_path):
+    saved_policy(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(TypeError):
+        save_policy(tmp_path, small_net(2).layers, open_mice=object())
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_a_policy_is_read_back_as_it_was_written(tmp_path):
     written = saved_policy(tmp_path, timesteps=7)
     layers, about = load_policy(tmp_path)

@@ -93,6 +93,7 @@ def test_the_command_lists_decisions_and_shows_one(run, game_file):
         (["--decision", 0], "--decision must be 1 to"),
         (["--decision", 99], "--decision must be 1 to"),
         (["--player", "ev"], "only networks"),
+        (["--player", "net:@greedy"], "leave out @greedy"),
         (["--player", "net:nowhere"], "no policy can be read from nowhere"),
     ],
 )

@@ -1,6 +1,7 @@
 """Experiments that train: runs are made once and taken up again, and what is reported is what was measured."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from agents.network import NetworkPlayer, save_policy
 from experiments import (
     ablation,
     exploit,
+    first_player,
     kills,
     reference,
     reference_strength,
@@ -40,7 +42,7 @@ TINY = [*SMALL.split(), "--algorithm", "selfplay", "--hidden-sizes", "8", "--tot
 def stored(tmp_path, monkeypatch) -> Path:
     """Where results go instead of the project's folder."""
     folder = tmp_path / "results"
-    for module in (results, exploit, ablation, reference, reference_style):
+    for module in (results, exploit, ablation, first_player, reference, reference_style):
         monkeypatch.setattr(module, "RESULTS", folder)
     return folder
 
@@ -62,8 +64,8 @@ def test_a_run_is_trained_once_resumed_if_it_was_stopped_and_its_failure_is_said
 def test_a_run_that_was_stopped_before_its_first_checkpoint_begins_anew_and_no_other_folder_is_touched(tmp_path):
     run, other = tmp_path / "run", tmp_path / "other"
     (run / "logs").mkdir(parents=True)
-    settings = read_arguments(TINY).to_json()
-    write_json(run / "config.json", {"config": settings})  # as a process that was killed at once leaves it
+    begun = {"config": read_arguments(TINY).to_json(), "commit": "abc"}
+    write_json(run / "config.json", begun)  # as a process that was killed at once leaves it
     assert trained(run, TINY)["config"]["total_timesteps"] == 600
     other.mkdir()
     (other / "thesis.txt").write_text("years of work")
@@ -112,7 +114,7 @@ def exploit_config(tmp_path: Path, target: str) -> exploit.Config:
         seeds=(0, 1),
         total_timesteps=600,
         num_blocks=4,
-        options=f"{SMALL} --hidden-sizes 8",
+        options="--num-envs 16 --num-steps 32 --batch-size 128 --hidden-sizes 8 --curve-blocks 2",
         runs=tmp_path / "runs",
     )
 
@@ -131,6 +133,14 @@ def test_the_gain_of_an_adversary_is_that_of_the_best_on_deals_of_their_own(tmp_
     assert all(found["config"]["guests"] == [] for found in written["responses"])  # alone among copies of the target
     assert all(found["config"]["reward"] == "win" for found in written["responses"])
     assert (stored / "exploit_reckless_3p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("options", ["--mix self=1", "--gae-lambda 0.9 --reward=margin"])
+def test_settings_that_make_an_adversary_cannot_be_others(tmp_path, options):
+    config = replace(exploit_config(tmp_path, "reckless"), options=options)
+    with pytest.raises(ValueError, match=r"--options: --(mix|reward=margin) cannot be among them"):
+        exploit.main(config)
+    assert not config.runs.exists()
 
 
 def test_against_a_network_a_best_response_also_begins_from_its_own_weights(tmp_path, stored):
@@ -345,6 +355,27 @@ def test_the_facts_of_a_decision_are_those_of_its_state():
         scores = state["mice"][:4] + state["cat_points"][:4]
         others = np.delete(scores, state["seat"])
         assert fact["leads"] == (scores[state["seat"]] > others.max())
+
+
+@pytest.mark.parametrize("settings", [{"milliseconds": 0}, {"workers": 0}, {"deals": 1}, {"search_deals": 1}])
+def test_a_measurement_that_cannot_be_is_refused(settings):
+    (name,) = settings
+    with pytest.raises(ValueError, match=f"--{name.replace('_', '-')}"):
+        reference_strength.Config(**settings)
+
+
+def test_what_the_default_run_reaches_is_told_for_every_seed(tmp_path, stored, monkeypatch):
+    stored.mkdir()
+    shutil.copy(Path(results.__file__).parent / "results" / "ladder.json", stored)
+    monkeypatch.setattr(first_player, "trained", lambda folder, options: trained(folder, [*TINY, *options]))
+    first_player.main(first_player.Config(seeds=(2, 0), runs=tmp_path / "runs"))
+    written = json.loads((stored / "first_player_selfplay.json").read_text())["results"]
+    assert [run["config"]["seed"] for run in written["runs"]] == [2, 0]
+    shares = [run["results"][0]["win_share"]["anchor"]["value"] for run in written["runs"]]
+    assert written["summary"]["anchor"] == {"mean": np.mean(shares), "lowest": min(shares), "highest": max(shares)}
+    assert (stored / "first_player_selfplay.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="--seeds"):
+        first_player.Config(seeds=(0, 0))
 
 
 def test_killed_runs_are_compared_with_their_twins(tmp_path, stored, capfd):
