@@ -44,7 +44,7 @@ class Config:
     """Of a search's decision."""
     deals: int = 2000
     """For each match, each under all rotations of the seats."""
-    search_deals: int = 150
+    search_deals: int = 60
     """For each match with a search."""
     seed: int = SEED
     """Of deals and seats."""
