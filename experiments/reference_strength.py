@@ -42,7 +42,7 @@ class Config:
     """The others; mc and ismcts with the playouts that fit `milliseconds`."""
     milliseconds: float = 50
     """Of a search's decision."""
-    deals: int = 2000
+    deals: int = 10_000
     """For each match, each under all rotations of the seats."""
     search_deals: int = 60
     """For each match with a search."""
