@@ -14,6 +14,7 @@ from experiments.results import RESULTS
 from experiments.tournament_plots import NAMES
 from train.run_folder import write_json
 
+RUNGS = ("pass", "random", "greedy", "anchor", "ev", "tuned", "mc:100", "ismcts:100")  # weakest first
 SEED = 2**61  # apart from training (below 2**32), tuning (2**60) and the evaluation of runs (2**62)
 
 
@@ -21,7 +22,7 @@ SEED = 2**61  # apart from training (below 2**32), tuning (2**60) and the evalua
 class Config(tournament.Config):
     """A tournament of the whole ladder."""
 
-    players: tuple[str, ...] = ("pass", "random", "greedy", "anchor", "ev", "tuned", "mc:100", "ismcts:100")
+    players: tuple[str, ...] = RUNGS
     """Codes of the players, weakest first."""
     deals: int = 2000
     """For each pair of players, each under all rotations of the seats."""

@@ -1,7 +1,7 @@
 """How strong is the reference player? `python -m experiments.reference_strength --num-players 4`
 
-Alone against copies of every player of the ladder, and each of those alone against copies of it. The searches are given
-as many playouts as take them `milliseconds` a decision on one core of this machine.
+Alone against copies of every rung of the ladder, and each of those alone against copies of it. Searches with no number
+of playouts are given as many as take them `milliseconds` a decision on one core of this machine.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -9,7 +9,6 @@ import train  # noqa: F401  # isort: skip - first, for it sets the number of BLA
 import json
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
@@ -17,9 +16,11 @@ from typing import Any
 
 from rich.console import Console
 
+from agents.arena import Blocks
 from experiments.budget import milliseconds, positions
 from experiments.command import GOES_ON, run_command
 from experiments.evaluate import as_table
+from experiments.ladder import RUNGS
 from experiments.matches import SEARCHES, Match, is_search, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import write_result
@@ -38,14 +39,16 @@ class Config:
     """Seats at the tables."""
     player: str = "net"
     """Code of the player."""
-    against: tuple[str, ...] = ("random", "anchor", "ev", "tuned", "mc", "ismcts")
-    """The others; mc and ismcts with the playouts that fit `milliseconds`."""
+    against: tuple[str, ...] = (*RUNGS, *SEARCHES)
+    """The others; mc and ismcts alone are given the playouts that fit `milliseconds`."""
     milliseconds: float = 50
-    """Of a search's decision."""
+    """Of a decision of such a search."""
     deals: int = 10_000
     """For each match, each under all rotations of the seats."""
-    search_deals: int = 60
+    search_deals: int = 1000
     """For each match with a search."""
+    timed_deals: int = 60
+    """For each match with a search that is given `milliseconds`."""
     seed: int = SEED
     """Of deals and seats."""
     workers: int = os.cpu_count() or 1
@@ -57,8 +60,9 @@ class Config:
         for name in ("milliseconds", "workers"):
             if not 0 < getattr(self, name) < inf:
                 raise ValueError(f"--{name} must be positive")
-        if self.deals < 2 or self.search_deals < 2:
-            raise ValueError("--deals and --search-deals must be at least 2")
+        for name in ("deals", "search_deals", "timed_deals"):
+            if getattr(self, name) < 2:
+                raise ValueError(f"--{name.replace('_', '-')} must be at least 2")
 
     @property
     def name(self) -> str:
@@ -73,9 +77,15 @@ def playouts_within(kind: str, config: Config) -> int:
     return max(1, int(float(f"{found:.2g}")))
 
 
-def codes_of(config: Config) -> list[str]:
-    """The others' codes; how many playouts fit is measured once and kept, for a run that goes on."""
-    return [f"{code}:{_kept_playouts(code, config)}" if code in SEARCHES else code for code in config.against]
+def others(config: Config) -> dict[str, int]:
+    """The others' codes, and the deals with each. How many playouts fit is kept, for a run that goes on."""
+    found = {}
+    for code in config.against:
+        if code in SEARCHES:
+            found[f"{code}:{_kept_playouts(code, config)}"] = config.timed_deals
+        else:
+            found[code] = config.search_deals if is_search(config.player, code) else config.deals
+    return found
 
 
 def _kept_playouts(kind: str, config: Config) -> int:
@@ -86,25 +96,41 @@ def _kept_playouts(kind: str, config: Config) -> int:
     return json.loads(kept.read_text())
 
 
-def measure(codes: Sequence[str], config: Config, console: Console) -> dict[str, Any]:
-    """Every measure of every match."""
-    pairs = [pair for code in codes for pair in ((config.player, code), (code, config.player))]
-    matches = {
-        Match.of(*pair, config.num_players): config.search_deals if is_search(*pair) else config.deals for pair in pairs
-    }
+def both_formats(code: str, config: Config) -> tuple[Match, Match]:
+    """The player alone against copies of another, and the other alone against copies of it."""
+    return Match.of(config.player, code, config.num_players), Match.of(code, config.player, config.num_players)
+
+
+def played(codes: dict[str, int], config: Config, console: Console) -> dict[Match, Blocks]:
+    """The blocks of all matches, those of the fewest deals first."""
+    blocks: dict[Match, Blocks] = {}
+    for deals in sorted(set(codes.values())):
+        matches = [match for code in codes if codes[code] == deals for match in both_formats(code, config)]
+        blocks |= _played(dict.fromkeys(matches, deals), deals, config, console)
+    return blocks
+
+
+def _played(matches: dict[Match, int], deals: int, config: Config, console: Console) -> dict[Match, Blocks]:
+    folder = config.out / f"{config.num_players}p"
+    part = max(5, deals // 100)  # where deals are few they are slow
     with PartsProgress(console) as progress:
-        folder, report = config.out / f"{config.num_players}p", progress.report
-        played = play_matches(
-            matches, seed=config.seed, folder=folder, workers=config.workers, deals_a_part=5, report=report
+        found = play_matches(
+            matches, seed=config.seed, folder=folder, workers=config.workers, deals_a_part=part, report=progress.report
         )
-    for failure in played.failures:
+    for failure in found.failures:
         raise RunError(f"{failure.code} failed: {failure.reason}")
-    par = 1 / config.num_players
+    return found.blocks
+
+
+def measure(codes: dict[str, int], config: Config, console: Console) -> dict[str, Any]:
+    """Every measure of every match."""
+    blocks, n = played(codes, config, console), config.num_players
     return {
         "pairs": [
-            {"num_players": config.num_players, "one": one, "rest": rest, "par": par}
-            | {"measures": estimates_of(played.blocks[Match.of(one, rest, config.num_players)], [0])}
-            for one, rest in pairs
+            {"num_players": n, "one": match.codes[0], "rest": match.codes[1], "par": 1 / n}
+            | {"measures": estimates_of(blocks[match], [0])}
+            for code in codes
+            for match in both_formats(code, config)
         ]
     }
 
@@ -112,10 +138,10 @@ def measure(codes: Sequence[str], config: Config, console: Console) -> dict[str,
 def main(config: Config) -> None:
     """Time the searches, play, store."""
     started, console = time.monotonic(), Console()
-    codes = codes_of(config)
+    codes = others(config)
     results = measure(codes, config, console)
     console.print(as_table(results["pairs"]))
-    settings = {name: value for name, value in asdict(config).items() if name != "out"} | {"codes": codes}
+    settings = {name: value for name, value in asdict(config).items() if name != "out"} | {"codes": list(codes)}
     path = write_result(config.name, settings, results, started=started, command="reference_strength")
     print(f"written to {path}")
 

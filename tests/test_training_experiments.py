@@ -289,22 +289,23 @@ def test_the_reference_player_is_measured_in_both_formats_against_searches_of_a_
     config = reference_strength.Config(
         num_players=3,
         player=f"net:{tmp_path / 'net'}",
-        against=("anchor", "mc"),
+        against=("anchor", "mc:2", "mc"),
         milliseconds=0.05,
         deals=6,
-        search_deals=2,
+        search_deals=4,
+        timed_deals=2,
         workers=1,
         out=tmp_path / "out",
     )
     reference_strength.main(config)
     written = json.loads((stored / "reference_strength_3p.json").read_text())
-    anchor, search = written["config"]["codes"]
-    assert anchor == "anchor"
-    assert 1 <= int(search.removeprefix("mc:")) < 100
+    *others, timed = written["config"]["codes"]
+    assert others == ["anchor", "mc:2"]
+    assert 1 <= int(timed.removeprefix("mc:")) < 100
     pairs = written["results"]["pairs"]
     names = [(pair["one"], pair["rest"]) for pair in pairs]
-    assert names == [(config.player, anchor), (anchor, config.player), (config.player, search), (search, config.player)]
-    assert [pair["measures"]["win_share"]["blocks"] for pair in pairs] == [6, 6, 2, 2]
+    assert names == [pair for code in (*others, timed) for pair in ((config.player, code), (code, config.player))]
+    assert [pair["measures"]["win_share"]["blocks"] for pair in pairs] == [6, 6, 4, 4, 2, 2]
     capfd.readouterr()
     reference_strength.main(config)  # a second time nothing is timed or played
     assert json.loads((stored / "reference_strength_3p.json").read_text())["results"] == written["results"]
@@ -357,7 +358,7 @@ def test_the_facts_of_a_decision_are_those_of_its_state():
         assert fact["leads"] == (scores[state["seat"]] > others.max())
 
 
-@pytest.mark.parametrize("settings", [{"milliseconds": 0}, {"workers": 0}, {"deals": 1}, {"search_deals": 1}])
+@pytest.mark.parametrize("settings", [{"milliseconds": 0}, {"workers": 0}, {"deals": 1}, {"timed_deals": 1}])
 def test_a_measurement_that_cannot_be_is_refused(settings):
     (name,) = settings
     with pytest.raises(ValueError, match=f"--{name.replace('_', '-')}"):
