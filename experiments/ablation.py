@@ -26,12 +26,12 @@ import agents
 from agents.arena import shares_alone
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
-from experiments.training import all_trained, check_seeds, distilled, over_seeds
+from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, distilled, over_seeds
 
 SEED = 2**57  # apart from training (below 2**32) and all other measurements
 BASE, DISTILLED, EXPLOITER = "base", "distilled", "exploiter of the base"
 LADDER = ("anchor", "ev", "tuned")
-FROM_DISTILLED = "--init {distilled} --raises --hidden-sizes 256 256"
+FROM_DISTILLED = f"--init {{distilled}} {DISTILLED_LAYERS}"
 ARMS = {
     BASE: "",
     "selves alone": "--mix self=1",

@@ -1,12 +1,12 @@
 """The parts of README.md that come from stored results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from experiments.report import shares_of
-from experiments.results import read_result
+from experiments.results import RESULTS, read_result
 from experiments.tables import estimate, table
 
 
@@ -178,17 +178,42 @@ def first_player(algorithm: str) -> str:
 def ablation() -> str:
     """What each part of the self-play trainer is worth."""
     stored = read_result("ablation")
-    arms = stored["results"]
-    base = next(iter(arms.values()))["tables"]
+    return _ablation_table(stored, list(stored["results"])[1:])
+
+
+def ablation_removed() -> str:
+    """What the parts were worth that are no longer in the trainer: arms that only the earlier ablation has."""
+    stored, present = read_result("ablation_removed"), read_result("ablation")["results"]
+    return _ablation_table(stored, [arm for arm in stored["results"] if arm not in present])
+
+
+def _ablation_table(stored: dict[str, Any], arms: Iterable[str]) -> str:
+    found = stored["results"]
+    base = found["base"]["tables"]
     rows = [("base: win share", *(estimate(of["share"]) for of in base.values()))]
-    for arm, found in list(arms.items())[1:]:
-        rows.append((f"{arm}: more than base", *(_signed(of["gain"]) for of in found["tables"].values())))
+    for arm in arms:
+        rows.append((f"{arm}: more than base", *(_signed(of["gain"]) for of in found[arm]["tables"].values())))
     others = stored["config"]["num_players"] - 1
     return table(("arm", *(f"against {others} x `{kind}`" for kind in base)), rows) + "\n\n" + source(stored)
 
 
 def _signed(gain: dict[str, float]) -> str:
     return f"{gain['value']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})"
+
+
+def exploit() -> str:
+    """What best responses win against each player."""
+    found = [read_result(path.stem) for path in RESULTS.glob("exploit_*.json")]
+    found.sort(key=lambda stored: -stored["results"]["gain"]["value"])
+    head = ("players", "target", "best response alone against copies of it", "gain over par", "it began from", "runs")
+    return table(head, map(_response_row, found)) + "\n\n" + "\n\n".join(map(source, found))
+
+
+def _response_row(stored: dict[str, Any]) -> tuple[Any, ...]:
+    config, results = stored["config"], stored["results"]
+    decisions = f"{len(results['responses'])} x {config['total_timesteps'] / 1e6:.0f} million decisions"
+    shares = estimate(results["win_share"]), _signed(results["gain"])
+    return config["num_players"], f"`{config['target']}`", *shares, results["best"]["start"], decisions
 
 
 def training_speed() -> str:
@@ -227,7 +252,9 @@ RESULT_PARTS: dict[str, Callable[[], str]] = {
     "player_speed": player_speed,
     "first_player_maskable-ppo": partial(first_player, "maskable-ppo"),
     "first_player_selfplay": partial(first_player, "selfplay"),
+    "exploit": exploit,
     "ablation": ablation,
+    "ablation_removed": ablation_removed,
     "training_speed": training_speed,
     "encoding": encoding,
 }

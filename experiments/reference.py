@@ -25,10 +25,9 @@ from agents.network import description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import RESULTS, write_result
-from experiments.training import all_trained, check_seeds, distilled
+from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, distilled
 from train.run_folder import CONFIG, write_json
 
-LAYERS = "--hidden-sizes 256 256 --raises"
 LEARNING_RATE = 0.0005
 FIRST = (
     "--kl-coef 0.1 --ent-coef 0.01 --ent-coef-end 0.003 "
@@ -128,10 +127,10 @@ def exploiter_options(seed: int, number: int, config: Config) -> list[str]:
 
 
 def _options(own: str, seed: int, timesteps: int, begin: Path, against: Sequence[str], config: Config) -> list[str]:
-    rate = ["--learning-rate", LEARNING_RATE]
+    begun = ["--algorithm", "selfplay", "--seed", seed, "--init", begin, *DISTILLED_LAYERS.split()]
     size = ["--num-players", *config.num_players, "--total-timesteps", timesteps, "--threads", 1, "--save-every", 100]
     measured = ["--against", *against, "--curve-every", max(1, timesteps // POINTS), "--evaluation-blocks", 200]
-    words = ["--algorithm", "selfplay", "--seed", seed, "--init", begin, *LAYERS.split(), *rate, *size, *measured]
+    words = [*begun, "--learning-rate", LEARNING_RATE, *size, *measured]
     return [str(word) for word in words] + shlex.split(own)
 
 

@@ -17,6 +17,8 @@ from train.__main__ import read_arguments
 from train.config import read_config
 from train.run_folder import CONFIG, CURVE, EVALUATION, RunError
 
+DISTILLED_LAYERS = "--raises --hidden-sizes 256 256"  # settings of a run that begins with what `distilled` makes
+
 
 def check_seeds(seeds: Sequence[int], *, least: int = 1) -> None:
     """Raise `ValueError` if these are fewer or not different."""

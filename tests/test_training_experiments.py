@@ -234,7 +234,7 @@ def reference_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> reference
     """Small, with a pack that holds an older policy and a model card."""
     monkeypatch.setattr(reference, "AGAINST", ("anchor", "ev"))
     monkeypatch.setattr(reference, "ROUNDS", (reference.EARLY, reference.LATE))
-    monkeypatch.setattr(reference, "LAYERS", f"{SMALL} --hidden-sizes 8 --raises")
+    monkeypatch.setattr(reference, "DISTILLED_LAYERS", f"{SMALL} --hidden-sizes 8 --raises")
     pack = folder / "pack"
     for place in ("", "0", "7"):
         (pack / place).mkdir(exist_ok=True)

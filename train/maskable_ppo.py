@@ -16,7 +16,7 @@ from stable_baselines3.common.logger import configure
 
 from agents.compiled import compiled_among
 from agents.network import Layers, NetworkPlayer
-from felicity_env import OBS_SIZE, Batch, game_seed
+from felicity_env import OBS_SIZE, game_seed
 from felicity_env.game import NUM_ACTIONS
 from felicity_env.lanes import Lanes
 from train import checkpoint
@@ -26,8 +26,6 @@ from train.progress import Progress
 from train.run import Interrupt, Run
 from train.tensors import arrays_of, fits, layers_arrays, layers_of, optimizer_arrays, restore_optimizer, tensors_of
 from train.vec_env import LanesVecEnv
-
-_SPREAD_STEPS = 97  # random decisions at the start, so that the lanes are not all in the same round
 
 
 class MaskablePPOTrainer:
@@ -47,10 +45,7 @@ class MaskablePPOTrainer:
     def _new_env(self, *, restarted_at: int) -> LanesVecEnv:
         """New lanes; after a restart with games of their own."""
         config = self.config
-        seats = np.resize(np.array(config.num_players), config.num_envs)
-        seed = game_seed(config.seed, 0, restarted_at)
-        batch = Batch(config.num_envs, seats.tolist(), seed=seed, reward=config.reward, open_mice=config.open_mice)
-        batch.play_random(_SPREAD_STEPS)
+        batch = self.run.new_games(game_seed(config.seed, 0, restarted_at))
         if self.pool.newest.player is None:
             nobody = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
             self.pool.update(self.run.player(nobody))

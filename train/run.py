@@ -8,9 +8,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+import numpy as np
 from safetensors import SafetensorError
 
 from agents.network import Layers, NetworkPlayer, save_policy
+from felicity_env import Batch
 from train import run_folder
 from train.config import Config
 from train.evaluation import evaluate
@@ -18,6 +20,7 @@ from train.plots import plot_learning_curve
 from train.progress import Progress
 
 CURVE_STREAM, FINAL_STREAM = 1, 2
+_SPREAD_STEPS = 97  # random decisions
 
 
 class Trainer(Protocol):
@@ -51,6 +54,16 @@ class Run:
         self.curve: list[dict[str, Any]] = []
         self.seconds = 0.0
         self._clock = time.monotonic()
+
+    def new_games(self, seed: int, *, threads: int = 1) -> Batch:
+        """As many as the settings say, not all in the same round: random decisions have been taken in them."""
+        config = self.config
+        seats = np.resize(np.array(config.num_players), config.num_envs).tolist()
+        batch = Batch(
+            *(config.num_envs, seats), seed=seed, reward=config.reward, open_mice=config.open_mice, threads=threads
+        )
+        batch.play_random(_SPREAD_STEPS)
+        return batch
 
     def count_time(self) -> None:
         """Add what has passed since the last call."""

@@ -19,7 +19,7 @@ from stable_baselines3.common.logger import configure
 from torch import Tensor, nn
 
 from agents.network import Layers, NetworkPlayer, description_of
-from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, game_seed
+from felicity_env import NUM_ACTIONS, OBS_SIZE, game_seed
 from felicity_env.game import MAX_SEATS
 from felicity_env.tables import Tables
 from train import checkpoint
@@ -33,7 +33,6 @@ from train.run_folder import RunError
 from train.sampling import sample
 from train.tensors import arrays_of, fits, optimizer_arrays, restore_optimizer, tensors_of
 
-_SPREAD_STEPS = 97  # random decisions at the start, so that the games are not all in the same round
 _GAMES, _ORDER = 0, 1  # what is drawn from the seed of a run
 _VALUES_AT_ONCE = 16384
 
@@ -90,17 +89,8 @@ class SelfplayTrainer:
             raise ValueError(f"--init {path}: its layers do not fit --hidden-sizes: {error}") from error
 
     def _new_tables(self) -> Tables:
-        config = self.config
-        seats = np.resize(np.array(config.num_players), config.num_envs)
-        batch = Batch(
-            config.num_envs,
-            seats.tolist(),
-            seed=game_seed(config.seed, _GAMES, 0),
-            reward=config.reward,
-            open_mice=config.open_mice,
-            threads=config.threads,
-        )
-        batch.play_random(_SPREAD_STEPS)
+        seed = game_seed(self.config.seed, _GAMES, 0)
+        batch = self.run.new_games(seed, threads=self.config.threads)
         self.batch, tables = batch, self.pool.tables(batch)
         tables.begin()
         return tables
