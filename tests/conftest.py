@@ -2,6 +2,8 @@
 
 import pytest
 
+pytest.register_assert_rewrite("tests.helpers", "tests.players", "tests.arena_players")
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
