@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.helpers", "tests.players", "tests.arena_players")
+pytest.register_assert_rewrite("tests.helpers", "tests.players", "tests.arena_players", "tests.aec_games")
 
 
 @pytest.hookimpl(trylast=True)

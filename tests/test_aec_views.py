@@ -1,0 +1,161 @@
+"""What the PettingZoo AEC face renders, and that no seat is shown what it may not know."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from felicity_env import felicity_v0
+from felicity_env.aec import raw_env
+from felicity_env.game import NO_CARD, SETUPS, slot_owner
+from felicity_env.information import redact, resample
+from felicity_env.observation import describe
+from felicity_env.transcript import Deal
+from tests.aec_games import choose, dealt, in_auction
+from tests.helpers import C3, C8, COMPILED, M8, ODD_SETUPS, RABBIT, SMALL, bid
+
+# --- rendering --------------------------------------------------------------------------------------------------------
+
+
+def test_rendering_without_a_mode_warns_and_returns_nothing():
+    env = dealt()
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert env.render() is None
+
+
+def test_ansi_returns_the_text_and_prints_nothing(capsys):
+    env, rng = dealt(render_mode="ansi"), np.random.default_rng(0)
+    while not any(env.terminations.values()):
+        assert env.render().startswith("FELICITY   round")
+        env.step(choose(env, rng))
+    assert "game over" in env.render()
+    assert capsys.readouterr().out == ""
+
+
+def test_human_prints_what_ansi_returns_after_every_step(capsys):
+    human, ansi = dealt(render_mode="human"), dealt(render_mode="ansi")
+    capsys.readouterr()
+    for k in range(15):
+        for env in (human, ansi):
+            env.step(choose(env, np.random.default_rng(k)))
+        assert capsys.readouterr().out == ansi.render() + "\n"
+    assert human.render() is None
+    assert capsys.readouterr().out == ansi.render() + "\n"
+
+
+def test_a_wrapped_environment_renders_the_same():
+    wrapped, raw = felicity_v0.env(render_mode="ansi"), raw_env(render_mode="ansi")
+    for env in (wrapped, raw):
+        env.reset(seed=3)
+    assert wrapped.render() == raw.render()
+
+
+@pytest.mark.parametrize("setup", ODD_SETUPS, ids=range(len(ODD_SETUPS)))
+def test_other_setups_render_to_the_end(setup):
+    env, rng = raw_env(setup=setup, render_mode="ansi"), np.random.default_rng(0)
+    env.reset(seed=1)
+    while not any(env.terminations.values()):
+        assert f"of {setup.rounds}" in env.render()
+        assert len(env.render_all()) > 100
+        env.step(choose(env, rng))
+    assert "game over" in env.render()
+    assert "game over" in env.render_all()
+
+
+def test_render_shows_the_own_face_down_card_and_no_others_while_render_all_shows_all():
+    env = raw_env(4, render_mode="ansi")
+    env.reset(options={"deal": {"removed": [RABBIT] * 4, "start_seat": 0}})
+    for card in (C3, C8, M8, SMALL):
+        env.step(card)
+    env.step(bid(1))
+    assert env.agent_selection == "player_1"
+    row = next(line for line in env.render().splitlines() if line.startswith("  card"))
+    assert row.split() == ["card", "3", "(8)", "??", "??"]
+    row = next(line for line in env.render_all().splitlines() if line.startswith("  card"))
+    assert row.split() == ["card", "3", "(8)", "(-8)", "(d)"]
+
+
+# --- secrecy ----------------------------------------------------------------------------------------------------------
+
+
+def world_actions(env: raw_env, world: np.void) -> list[int]:
+    """The history with the cards of `world` for those placed in this round."""
+    actions, rounds = list(env.game.actions), [int(state.round_number) for _, state in env.game.states()]
+    first = rounds.index(int(world["round_number"]))
+    for k in range(int(world["row_size"] - world["has_dummy"])):
+        actions[first + k] = int(world["row"][k + world["has_dummy"]])
+    return actions
+
+
+def in_world(env: raw_env, world: np.ndarray) -> raw_env:
+    """The same environment if `world` [1] is the truth."""
+    seats, saved = env.setup.seats, env.clone()
+    removed = tuple(int(card) for card in world["removed"][0][:seats] if card != NO_CARD)
+    dummy = tuple(int(card) for card in world["dummy_cards"][0] if card != NO_CARD)
+    saved["_states"] = world
+    saved["_deal"] = Deal(removed, dummy, saved["_deal"].start_seat)
+    saved["_actions"] = world_actions(env, world[0])
+    other = raw_env(setup=env.setup, reward=env.reward, open_mice=env.open_mice, render_mode=env.render_mode)
+    other.restore(saved)
+    return other
+
+
+def shown_to(env: raw_env, seat: int) -> tuple:
+    """All that reaches the player in `seat`, as bytes and text."""
+    agent = env.possible_agents[seat]
+    seen = env.observe(agent)
+    mine = env.agent_selection == agent
+    return (
+        seen["observation"].tobytes(),
+        seen["action_mask"].tobytes(),
+        env.infos[agent],
+        env.rewards,
+        env._cumulative_rewards,
+        env.agent_selection,
+        env.render() if mine else None,
+        env.information_state(seat),
+    )
+
+
+def positions(env: raw_env, every: int) -> Iterator[raw_env]:
+    """The environment at every so many decisions of a game, and at the end."""
+    rng, k = np.random.default_rng(3), 0
+    while not any(env.terminations.values()):
+        if k % every == 0:
+            yield env
+        env.step(choose(env, rng))
+        k += 1
+    yield env
+
+
+@pytest.mark.parametrize("open_mice", [False, True])
+@pytest.mark.parametrize("setup", [*SETUPS.values(), ODD_SETUPS[0], ODD_SETUPS[3]])
+def test_a_seat_is_shown_the_same_in_every_world_that_fits(setup, open_mice):
+    env, rng = raw_env(setup=setup, reward="round", open_mice=open_mice, render_mode="ansi"), np.random.default_rng(1)
+    others = 0
+    env.reset(seed=2)
+    for _ in positions(env, every=5 if COMPILED else 25):
+        for seat in range(setup.seats):
+            truth = env.clone()["_states"]
+            world = resample(redact(truth, seat), rng)
+            elsewhere = in_world(env, world)
+            assert elsewhere.game.final_states().tobytes() == world.tobytes()
+            assert shown_to(elsewhere, seat) == shown_to(env, seat)
+            others += world.tobytes() != truth.tobytes()
+    assert others > (2 if COMPILED else 0)
+
+
+def test_the_privileged_state_tells_worlds_apart():
+    env, rng = dealt(4), np.random.default_rng(1)
+    worlds = [in_world(env, resample(redact(env.clone()["_states"], 0), rng)) for _ in range(4)]
+    assert len({world.state().tobytes() for world in worlds}) > 1
+    assert len({world.render_all() for world in worlds}) > 1
+
+
+def test_the_owner_of_a_face_down_card_sees_it_and_the_others_do_not():
+    env = in_auction()
+    state = env.clone()["_states"][0]
+    for seat in range(4):
+        row = describe(env.observe(f"player_{seat}")["observation"])["row"]
+        seen = [slot for slot, card in enumerate(row) if card is not None]
+        assert seen == [slot for slot in range(4) if slot < state.face_up or slot_owner(state, slot) == seat]
