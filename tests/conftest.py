@@ -2,7 +2,9 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.helpers", "tests.players", "tests.arena_players", "tests.aec_games")
+pytest.register_assert_rewrite(
+    "tests.helpers", "tests.players", "tests.arena_players", "tests.aec_games", "tests.training"
+)
 
 
 @pytest.hookimpl(trylast=True)

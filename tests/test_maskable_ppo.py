@@ -1,0 +1,101 @@
+"""MaskablePPO learns from games and selves of its own, apart from those of the evaluation."""
+
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+import agents
+import agents.arena
+from agents.arena import deal_blocks
+from agents.games import Games
+from agents.network import logits_of
+from felicity_env import game_seed
+from tests.training import flat, small_config
+from train.config import MaskableConfig
+from train.evaluation import EVALUATION_SEED, evaluate
+from train.maskable_ppo import MaskablePPOTrainer
+from train.progress import Progress
+from train.run import CURVE_STREAM, FINAL_STREAM
+
+
+def seeds_of_training(seed: int, tmp_path: Path) -> set[int]:
+    """Seeds of the games that training deals with this `--seed`."""
+    batch = MaskablePPOTrainer(small_config(seed=seed, num_envs=64), tmp_path).env.lanes.batch
+    seeds = set(batch.game_seeds.tolist())
+    for _ in range(600):
+        batch.play_random(10)
+        seeds |= set(batch.game_seeds.tolist())
+    return seeds
+
+
+def seeds_of_evaluation(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Seeds of the deals and the streams of evaluation, at the curve and at the end."""
+    seeds: set[int] = set()
+
+    class WatchedGames(Games):
+        def __init__(self, setup, states, streams, seating):
+            seeds.update(streams.tolist())
+            super().__init__(setup, states, streams, seating)
+
+    def watched_deals(num_players, blocks, seed):
+        seeds.update(game_seed(seed, agents.arena._DEAL_STREAM, block) for block in blocks)
+        return deal_blocks(num_players, blocks, seed)
+
+    monkeypatch.setattr(agents.arena, "Games", WatchedGames)
+    monkeypatch.setattr(agents.arena, "deal_blocks", watched_deals)
+    for stream in (CURVE_STREAM, FINAL_STREAM):
+        evaluate(agents.make("random"), num_players=4, num_blocks=300, stream=stream)
+    return seeds
+
+
+def test_training_and_evaluation_deal_from_different_seeds(tmp_path, monkeypatch):
+    training = [seeds_of_training(seed, tmp_path) for seed in (0, 1)]
+    evaluation = seeds_of_evaluation(monkeypatch)
+    assert min(map(len, training)) > 2000
+    assert len(evaluation) == 2 * 300 * 5  # deals, and streams of four rotations
+    assert not evaluation & (training[0] | training[1])
+    assert not training[0] & training[1]
+
+
+def test_no_seed_of_training_is_that_of_evaluation():
+    with pytest.raises(ValueError, match="--seed"):
+        MaskableConfig(seed=EVALUATION_SEED)
+
+
+def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path):
+    trainer = MaskablePPOTrainer(small_config(hidden_sizes=(16, 8)), tmp_path)
+    observations = trainer.env.reset()
+    policy = trainer.model.policy
+    with torch.no_grad():
+        logits = policy.get_distribution(torch.from_numpy(observations)).distribution.logits.numpy()
+    own = logits_of(trainer.layers(), observations)
+    shifted = own - np.log(np.exp(own).sum(axis=1, keepdims=True))
+    assert shifted == pytest.approx(logits, abs=1e-5)
+
+
+def test_opponents_are_snapshots_that_learning_does_not_change(tmp_path):
+    trainer = MaskablePPOTrainer(small_config(), tmp_path)
+    trainer.pool.update(trainer.player())
+    before = flat(trainer.pool.newest.player.layers)
+    with torch.no_grad():
+        for weight in trainer.model.policy.parameters():
+            weight += 1
+    assert flat(trainer.pool.newest.player.layers) == before
+    trainer.pool.update(trainer.player())
+    assert flat(trainer.pool.newest.player.layers) != before
+
+
+def test_older_selves_are_kept_and_the_entropy_bonus_falls_in_the_course_of_training(tmp_path):
+    config = small_config(remember_every=1, num_past=2, ent_coef=0.1, ent_coef_end=0.0, curve_every=10**6)
+    trainer = MaskablePPOTrainer(config, tmp_path)
+    began = flat(trainer.layers())
+    with Progress(Console(file=StringIO()), config.total_timesteps, 0) as progress:
+        assert trainer.learn(progress)
+    past = [flat(layers) for layers in trainer.pool.past_layers()]
+    assert len({began, *past}) == 3
+    assert flat(trainer.pool.newest.player.layers) in past  # as it was before the last of four updates
+    assert trainer.model.ent_coef == pytest.approx(0.1 * 1 / 4)
