@@ -1,6 +1,6 @@
 """The parts of README.md that come from stored results."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -178,20 +178,10 @@ def first_player(algorithm: str) -> str:
 def ablation() -> str:
     """What each part of the self-play trainer is worth."""
     stored = read_result("ablation")
-    return _ablation_table(stored, list(stored["results"])[1:])
-
-
-def ablation_removed() -> str:
-    """What the parts were worth that are no longer in the trainer: arms that only the earlier ablation has."""
-    stored, present = read_result("ablation_removed"), read_result("ablation")["results"]
-    return _ablation_table(stored, [arm for arm in stored["results"] if arm not in present])
-
-
-def _ablation_table(stored: dict[str, Any], arms: Iterable[str]) -> str:
     found = stored["results"]
     base = found["base"]["tables"]
     rows = [("base: win share", *(estimate(of["share"]) for of in base.values()))]
-    for arm in arms:
+    for arm in list(found)[1:]:
         rows.append((f"{arm}: more than base", *(_signed(of["gain"]) for of in found[arm]["tables"].values())))
     others = stored["config"]["num_players"] - 1
     return table(("arm", *(f"against {others} x `{kind}`" for kind in base)), rows) + "\n\n" + source(stored)
@@ -254,7 +244,6 @@ RESULT_PARTS: dict[str, Callable[[], str]] = {
     "first_player_selfplay": partial(first_player, "selfplay"),
     "exploit": exploit,
     "ablation": ablation,
-    "ablation_removed": ablation_removed,
     "training_speed": training_speed,
     "encoding": encoding,
 }

@@ -8,7 +8,6 @@ import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 import agents
-import agents.arena
 from felicity_env import Batch
 from tests.training import SMALL, TINY, Outcome, contents, newest, short_run, small_config, tensors_of, train
 from train import run_folder
