@@ -3,7 +3,7 @@
 import pytest
 
 pytest.register_assert_rewrite(
-    "tests.helpers", "tests.players", "tests.arena_players", "tests.aec_games", "tests.training"
+    "tests.helpers", "tests.players", "tests.arena_players", "tests.aec_games", "tests.training", "tests.selfplay_runs"
 )
 
 
