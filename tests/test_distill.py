@@ -11,6 +11,7 @@ import agents
 from agents.search import leads
 from felicity_env import NUM_ACTIONS, SETUPS
 from felicity_env.game import PASS, PLACE
+from felicity_env.tables import Tables
 from tests.helpers import C3, C15, M5, M8, auction, bid, play, random_game, random_words, view_of
 from train import distill
 from train.distill import Config, cli, error
@@ -52,6 +53,30 @@ def test_a_raise_leads_for_a_good_sack_and_not_for_a_bad_one(cards, good):
     states = np.array([state])
     found = leads(view_of(states, random_words(1)), worlds=200)[0]
     assert (found[PASS + 2] > found[PASS]) == good
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_before_there_is_a_network_learners_play_what_looks_best_in_a_share_of_decisions_and_else_as_tuned(
+    tmp_path, monkeypatch, share
+):
+    expected, played, step = [], [], Tables.step
+
+    def watched(view, **settings):
+        found = leads(view, **settings)
+        best = np.where(np.isnan(found), -np.inf, found).argmax(axis=1)
+        chooses = share * (~np.isnan(found)).sum(axis=1) > 1
+        expected.append(np.where(chooses, best, agents.make("tuned").act(view)))
+        return found
+
+    monkeypatch.setattr(distill, "OTHER_SHARE", share)
+    monkeypatch.setattr(distill, "leads", watched)
+    monkeypatch.setattr(Tables, "step", lambda tables, actions: played.append(actions) or step(tables, actions))
+    samples = distill.samples(Config(run=tmp_path, num_envs=30, worlds=2), None, 0)
+    next(samples)
+    next(samples)
+    assert len(played) > distill.SPREAD_STEPS
+    for actions, wanted in zip(played, expected, strict=False):
+        assert actions.tolist() == wanted.tolist()
 
 
 # --- what the network is fitted to ------------------------------------------------------------------------------------
