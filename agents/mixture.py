@@ -9,6 +9,7 @@ https://doi.org/10.1007/BF01737554).
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from itertools import count, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -56,13 +57,21 @@ PolicyPlayer = NetworkPlayer | MixturePlayer
 
 
 def network_player(path: str) -> PolicyPlayer:
-    """The policy in `PATH` (a run folder or its policy.json), or the mixture of those in its folders.
+    """The policy in `PATH` (a run folder or its policy.json), or the mixture of those in its folders `0`, `1`, ...
 
     `PATH@greedy` takes the best actions. Raises `ValueError` naming what is missing, damaged or out of date.
     """
     folder = Path(path.removesuffix(GREEDY))
-    members = [] if description_of(folder).exists() else sorted(file.parent for file in folder.glob("*/policy.json"))
+    members = [] if description_of(folder).exists() else list(takewhile(_has_policy, _numbered(folder)))
     if not members:
         return NetworkPlayer(path)
     how = GREEDY if path.endswith(GREEDY) else ""
     return MixturePlayer([NetworkPlayer(f"{member}{how}") for member in members])
+
+
+def _numbered(folder: Path) -> Iterator[Path]:
+    return (folder / str(number) for number in count())
+
+
+def _has_policy(folder: Path) -> bool:
+    return description_of(folder).exists()

@@ -37,7 +37,7 @@ PLAYERS = {
     "net": Code(
         _network,
         "the reference player; net:PATH, another policy (a run folder or its policy.json), or a mixture of those in "
-        "PATH's folders; @greedy: the best action",
+        "PATH's folders 0, 1, ...; @greedy: the best action",
         "optional",
     ),
 }

@@ -24,7 +24,7 @@ from rich.table import Table
 import agents
 from agents.arena import play_blocks
 from agents.estimates import Look, SequentialTest
-from experiments.command import exit_status, tell
+from experiments.command import GOES_ON, NOTHING_STORED, exit_status, tell
 from experiments.matches import Match, as_json, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import provenance_of
@@ -53,7 +53,8 @@ class Config:
     seed: int = 1
     """Of deals and seats."""
     out: Path | None = None
-    """Folder of `result.json`, and of what an interrupted evaluation goes on from."""
+    """Folder of `result.json`, and of what an interrupted evaluation goes on from; with --sequential of
+    `sequential.json` alone."""
     workers: int = os.cpu_count() or 1
     """Processes."""
 
@@ -139,8 +140,8 @@ def compare(config: Config, console: Console) -> list[dict[str, Any]]:
     for n in config.num_players:
         for other in config.others:
             look = is_stronger(config.code, other, n, config)
-            verdict = look.verdict or "undecided"
-            console.print(f"{n} players: {config.code} is {verdict} than {other}, {look.blocks} deals", highlight=False)
+            verdict = f"is {look.verdict} than" if look.verdict else "cannot be told from"
+            console.print(f"{n} players: {config.code} {verdict} {other}, {look.blocks} deals", highlight=False)
             results.append({"num_players": n, "other": other, **asdict(look)})
     return results
 
@@ -157,10 +158,9 @@ def run(config: Config, console: Console) -> dict[str, Any]:
         console.print(as_table(results["pairs"]))
     if config.out:
         config.out.mkdir(parents=True, exist_ok=True)
-        write_json(
-            config.out / "result.json", provenance_of("evaluate", config, started=started) | {"results": results}
-        )
-        console.print(f"written to {config.out / 'result.json'}", highlight=False, soft_wrap=True)
+        path = config.out / ("result.json" if config.sequential is None else "sequential.json")
+        write_json(path, provenance_of("evaluate", config, started=started) | {"results": results})
+        console.print(f"written to {path}", highlight=False, soft_wrap=True)
     return results
 
 
@@ -175,7 +175,8 @@ def main(config: Config) -> int:
 def cli(arguments: Sequence[str] | None = None) -> int:
     """Read the command line; the exit status."""
     config = tyro.cli(Config, prog="python -m experiments.evaluate", args=arguments)
-    return exit_status(lambda: main(config), interrupted="with --out the same command goes on from here")
+    resumes = config.out is not None and config.sequential is None
+    return exit_status(lambda: main(config), interrupted=GOES_ON if resumes else NOTHING_STORED)
 
 
 if __name__ == "__main__":

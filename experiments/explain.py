@@ -52,6 +52,12 @@ class Config:
     seed: int = 0
     """Of these worlds."""
 
+    def __post_init__(self) -> None:
+        if self.worlds < 2:
+            raise ValueError(f"--worlds must be at least 2, not {self.worlds}")
+        if self.seed < 0:
+            raise ValueError(f"--seed must be at least 0, not {self.seed}")
+
 
 class Explanation(NamedTuple):
     """Of one decision."""
@@ -72,13 +78,13 @@ def explained(game: Game, decision: int, player: PolicyPlayer, *, worlds: int = 
     if not 1 <= decision <= last:
         raise ValueError(f"--decision must be 1 to {last}, not {decision}")
     seat = int(state["seat"][0])
-    view = _view(state)
+    view, shown_mice = _view(state), any(member.open_mice for member in player.members)
     hidden = posterior(before, seat, player)
     drawn = draw_worlds(before, seat, hidden, worlds, np.random.default_rng(seed))
     taken = game.actions[decision - 1] if decision <= len(game.actions) else None
     shares = win_shares(before, drawn, seat, player, seed=seed)
     return Explanation(
-        *(seat, view.observations(open_mice=True)[0], player.probabilities(view)[0]), taken, bootstrap(shares), hidden
+        *(seat, view.observations(shown_mice)[0], player.probabilities(view)[0]), taken, bootstrap(shares), hidden
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from agents.estimates import BOOTSTRAPS, INTERVAL, Estimate
-from agents.network import NetworkPlayer
 from train.__main__ import read_arguments
 from train.config import read_config
 from train.run_folder import CONFIG, CURVE, EVALUATION, RunError
@@ -46,14 +45,6 @@ def trained(folder: Path, options: Sequence[str], *, quiet: bool = False) -> dic
         "results": evaluation["results"],
         "curve": json.loads((folder / CURVE).read_text()),
     }
-
-
-def from_weights_of(player: NetworkPlayer) -> list[str]:
-    """Options for a run that begins with a policy."""
-    sizes = [str(bias.size) for _, bias in player.layers[:-1]]
-    raises = "--raises" if player.raises else "--no-raises"
-    mice = "--open-mice" if player.open_mice else "--no-open-mice"
-    return ["--init", str(player.path), "--hidden-sizes", *sizes, raises, mice]
 
 
 def all_trained(runs: Sequence[tuple[Path, Sequence[str]]], *, workers: int) -> Iterator[dict[str, Any]]:

@@ -31,7 +31,7 @@ def test_the_sequential_test_tells_the_stronger_and_stops_early(tmp_path):
     out = tmp_path / "out"
     words = ["--num-players", "3", "--deals", "400", "--sequential", "0.1", "--out", str(out)]
     assert evaluate.cli(["anchor", "--against", "random", "ev", *words]) == 0
-    random, ev = json.loads((out / "result.json").read_text())["results"]["sequential"]
+    random, ev = json.loads((out / "sequential.json").read_text())["results"]["sequential"]
     assert (random["verdict"], ev["verdict"]) == ("stronger", "not stronger")
     assert random["blocks"] < 100
 

@@ -12,6 +12,7 @@ from agents.network import save_policy
 from experiments.explain import explained, policy_of, read_game, shares_of_cards
 from felicity_env import NUM_ACTIONS, OBS_SIZE, describe
 from felicity_env.notation import dumps, loads
+from felicity_env.observation import AT
 
 ROOT = Path(__file__).resolve().parents[1]
 GAME = """felicity rules 1
@@ -58,6 +59,14 @@ def test_an_explanation_holds_what_the_seat_saw_and_what_the_policy_would_do(run
     assert 0 <= found.value.low <= found.value.value <= found.value.high <= 1
 
 
+def test_a_policy_that_is_not_shown_the_mice_of_others_is_explained_without_them(run, tmp_path):
+    layers = policy_of(f"net:{run}").layers
+    save_policy(tmp_path, layers, open_mice=False, activation="relu")
+    found, blind = (explained(loads(GAME), 23, policy_of(f"net:{path}"), worlds=2) for path in (run, tmp_path))
+    assert found.observation[AT.open_mice] == 1
+    assert blind.observation[AT.open_mice] == 0
+
+
 def test_the_decision_where_a_begun_game_stands_can_be_explained(run):
     game = loads(GAME)
     found = explained(game, len(game.actions) + 1, policy_of(f"net:{run}"), worlds=20)
@@ -92,6 +101,8 @@ def test_the_command_lists_decisions_and_shows_one(run, game_file):
     [
         (["--decision", 0], "--decision must be 1 to"),
         (["--decision", 99], "--decision must be 1 to"),
+        (["--worlds", 1], "--worlds must be at least 2, not 1"),
+        (["--seed", -1], "--seed must be at least 0, not -1"),
         (["--player", "ev"], "only networks"),
         (["--player", "net:@greedy"], "leave out @greedy"),
         (["--player", "net:nowhere"], "no policy can be read from nowhere"),

@@ -177,6 +177,13 @@ def test_the_greedy_form_of_a_mixture_is_that_of_its_members(tmp_path):
         assert all(member.greedy for member in greedy.members)
 
 
+def test_runs_that_lie_in_one_folder_are_no_mixture(tmp_path):
+    for name in ("first", "second"):
+        saved_policy(tmp_path / name)
+    with pytest.raises(ValueError, match="no policy can be read from"):
+        agents.make(f"net:{tmp_path}")
+
+
 def test_a_damaged_member_of_a_mixture_is_named(tmp_path):
     mixture_of(tmp_path, 2)
     truncate_tensors(tmp_path / "1")

@@ -14,8 +14,9 @@ import pytest
 import torch
 
 import agents
-from agents.network import NetworkPlayer
+from agents.network import NetworkPlayer, save_policy
 from felicity_env import Batch
+from tests.players import small_net
 from tests.selfplay_runs import ROOT, options, trainer_of, weights
 from train import checkpoint
 from train.__main__ import cli
@@ -121,10 +122,27 @@ def test_a_run_may_begin_with_the_policy_of_another_and_its_critic(finished, tmp
     assert all(torch.equal(critic[name], tensor) for name, tensor in saved.items())
     by_file = trainer_of(tmp_path, init=str(finished / "policy.json"))
     assert weights(by_file) == weights(begun)
-    with pytest.raises(ValueError, match="its layers do not fit --hidden-sizes"):
-        trainer_of(tmp_path, init=str(finished), hidden_sizes=(17,))
-    with pytest.raises(ValueError, match="open_mice True"):
-        trainer_of(tmp_path, init=str(finished), open_mice=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ({"hidden_sizes": (17,)}, "needs --hidden-sizes 16$"),
+        ({"hidden_sizes": (16, 16), "raises": True}, "needs --hidden-sizes 16 --no-raises$"),
+        ({"open_mice": False}, "needs --open-mice$"),
+    ],
+)
+def test_a_policy_of_another_kind_to_begin_with_is_refused_with_the_options_it_needs(
+    finished, tmp_path, settings, needed
+):
+    with pytest.raises(ValueError, match=needed):
+        trainer_of(tmp_path, init=str(finished), **settings)
+
+
+def test_a_policy_of_another_activation_to_begin_with_is_refused(tmp_path):
+    save_policy(tmp_path, small_net(hidden=16).layers, open_mice=True)
+    with pytest.raises(ValueError, match="tanh between its layers, this trainer's have relu"):
+        trainer_of(tmp_path / "run", init=str(tmp_path))
 
 
 def test_a_number_of_players_named_twice_gets_twice_the_tables_and_is_measured_once(tmp_path):

@@ -88,5 +88,13 @@ def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
     return torch.where(masks, torch.where(masks, logits, _NEVER).log_softmax(dim=-1), ILLEGAL)
 
 
+def fitting_options(player: NetworkPlayer) -> list[str]:
+    """What `python -m train --algorithm selfplay` must be told so that its networks are like a player's."""
+    sizes = " ".join(str(bias.size) for _, bias in player.layers[:-1])
+    raises = "--raises" if player.raises else "--no-raises"
+    mice = "--open-mice" if player.open_mice else "--no-open-mice"
+    return [f"--hidden-sizes {sizes}", raises, mice]
+
+
 def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().cpu().contiguous().numpy().copy()

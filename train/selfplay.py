@@ -26,7 +26,7 @@ from train import checkpoint
 from train.advantages import advantages_of
 from train.config import SelfplayConfig
 from train.opponents import OpponentPool
-from train.policy import ACTIVATION, ActorCritic
+from train.policy import ACTIVATION, ActorCritic, fitting_options
 from train.progress import Progress
 from train.run import Interrupt, Run
 from train.run_folder import RunError
@@ -78,15 +78,20 @@ class SelfplayTrainer:
 
     def _begin_with(self, path: str) -> None:
         player = NetworkPlayer(path)
-        if player.activation != self.run.activation or player.open_mice != self.config.open_mice:
-            raise ValueError(f"--init {path}: that policy has {player.activation}, open_mice {player.open_mice}")
-        try:
-            self.policy.load_layers(player.layers)
-            self.average.load_layers(player.layers)
-            if critic := _critic_of(description_of(Path(path)).parent):
-                self.policy.critic.load_state_dict(critic)
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(f"--init {path}: its layers do not fit --hidden-sizes: {error}") from error
+        if unlike := self._unlike(player):
+            raise ValueError(f"--init {path}: {unlike}")
+        self.policy.load_layers(player.layers)
+        self.average.load_layers(player.layers)
+        if critic := _critic_of(description_of(Path(path)).parent):
+            self.policy.critic.load_state_dict(critic)
+
+    def _unlike(self, player: NetworkPlayer) -> str:
+        """What keeps a run with these settings from beginning with a policy; nothing if it fits."""
+        if player.activation != self.run.activation:
+            return f"that network has {player.activation} between its layers, this trainer's have {self.run.activation}"
+        needed, set_now = fitting_options(player), fitting_options(self.run.player(self.layers()))
+        missing = [option for option, now in zip(needed, set_now, strict=True) if option != now]
+        return f"that network needs {' '.join(missing)}" if missing else ""
 
     def _new_tables(self) -> Tables:
         seed = game_seed(self.config.seed, _GAMES, 0)
@@ -107,24 +112,27 @@ class SelfplayTrainer:
         logger = configure(str(self.run.folder / "logs" / f"from-{self.timesteps:012d}"), ["csv", "tensorboard"])
         self.run.count_time()
         with Interrupt(progress) as interrupt:
-            self._measure(progress)
+            self._measure_if_due(progress)
             while self.timesteps < config.total_timesteps and not interrupt.wanted:
                 for name, value in self.update().items():
                     logger.record(name, value)
                 logger.dump(self.timesteps)
                 progress.advance_to(self.timesteps)
-                self._measure(progress)
+                self._measure_if_due(progress)
                 if self.updates % config.save_every == 0:
                     self.save()
             if not interrupt.wanted and self.run.curve[-1]["timesteps"] != self.timesteps:
-                self.run.add_to_curve(self.layers(), self.timesteps)
+                self._measure(progress)
             self.save()
         logger.close()
         return not interrupt.wanted
 
-    def _measure(self, progress: Progress) -> None:
+    def _measure_if_due(self, progress: Progress) -> None:
         if self.run.is_due(self.timesteps):
-            progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps))
+            self._measure(progress)
+
+    def _measure(self, progress: Progress) -> None:
+        progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps))
 
     def update(self) -> dict[str, float]:
         """Play, judge and learn once; what is worth logging of it."""
