@@ -1,6 +1,8 @@
 """MaskablePPO learns from games and selves of its own, apart from those of the evaluation."""
 
+import signal
 from io import StringIO
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from agents.arena import deal_blocks
 from agents.games import Games
 from agents.network import logits_of
 from felicity_env import game_seed
-from tests.training import flat, small_config
+from tests.training import flat, newest, small_config
 from train.config import MaskableConfig
 from train.evaluation import EVALUATION_SEED, evaluate
 from train.maskable_ppo import MaskablePPOTrainer
@@ -87,6 +89,22 @@ def test_opponents_are_snapshots_that_learning_does_not_change(tmp_path):
     assert flat(trainer.pool.newest.player.layers) == before
     trainer.pool.update(trainer.player())
     assert flat(trainer.pool.newest.player.layers) != before
+
+
+def test_decisions_of_a_rollout_that_ctrl_c_cut_short_do_not_count_as_learned(tmp_path):
+    trainer = MaskablePPOTrainer(small_config(), tmp_path)
+    step, calls = trainer.env.step_wait, count(1)
+
+    def stopped_in_the_second_rollout():
+        if next(calls) == 40:
+            signal.raise_signal(signal.SIGINT)
+        return step()
+
+    trainer.env.step_wait = stopped_in_the_second_rollout
+    with Progress(Console(file=StringIO()), 4096, 0) as progress:
+        assert not trainer.learn(progress)
+    facts = newest(tmp_path).facts
+    assert (trainer.timesteps, facts["timesteps"], facts["updates"]) == (32 * 32, 32 * 32, 1)
 
 
 def test_older_selves_are_kept_and_the_entropy_bonus_falls_in_the_course_of_training(tmp_path):

@@ -10,7 +10,7 @@ from felicity_env import Batch
 from tests.selfplay_runs import trainer_of
 from train.policy import ILLEGAL, ActorCritic, masked_log_softmax
 from train.sampling import sample
-from train.selfplay import SelfplayTrainer
+from train.selfplay import SelfplayTrainer, explained_variance
 
 # --- what is learned from ---------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ def disturb(network: torch.nn.Module, seed: int) -> None:
 
 
 def by_hand(trainer: SelfplayTrainer, data: dict[str, np.ndarray], advantage: np.ndarray, row: int) -> list[float]:
-    """Of one decision: the clipped objective, the error of the critic, the entropy, the KL from the average policy."""
+    """Of one decision: what the loss is made of, how far the policy has moved, whether the ratio was out of bounds."""
     observation, legal = torch.from_numpy(data["observations"][row : row + 1]), np.flatnonzero(data["masks"][row])
     with torch.no_grad():
         logits, slow = (net.logits(observation)[0].double().numpy()[legal] for net in (trainer.policy, trainer.average))
@@ -109,8 +109,10 @@ def by_hand(trainer: SelfplayTrainer, data: dict[str, np.ndarray], advantage: np
     return [
         -min(ratio * advantage[row], bounded * advantage[row]),
         (value - data["returns"][row]) ** 2,
-        -(now * np.log(now)).sum(),
+        (now * np.log(now)).sum(),
         (now * np.log(now / before)).sum(),
+        ratio - 1 - np.log(ratio),
+        abs(ratio - 1) > 0.1,
     ]
 
 
@@ -125,9 +127,18 @@ def test_the_loss_is_that_of_ppo_with_entropy_and_kl_computed_by_hand(tmp_path):
     arrays = {name: tensor.numpy() for name, tensor in data.items()}
     advantage = (arrays["advantages"] - arrays["advantages"].mean()) / arrays["advantages"].std()
     expected = np.mean([by_hand(trainer, arrays, advantage, row) for row in range(len(advantage))], axis=0)
-    found = [parts[name].item() for name in ("policy", "value", "entropy", "kl")]
+    losses = ("policy_gradient_loss", "value_loss", "entropy_loss", "kl_loss")
+    found = [parts[name].item() for name in (*losses, "approx_kl", "clip_fraction")]
+    assert 0 < expected[-1] < 1
     assert found == pytest.approx(expected, rel=1e-4)
-    assert loss.item() == pytest.approx(expected @ [1, 0.7, -0.05, 0.3], rel=1e-4)
+    assert loss.item() == pytest.approx(expected[:4] @ [1, 0.7, 0.05, 0.3], rel=1e-4)
+
+
+def test_the_explained_variance_is_one_for_a_critic_that_foresees_all_and_none_for_one_that_knows_nothing():
+    returns = torch.tensor([0.0, 1.0, 0.0, 3.0])
+    assert explained_variance({"returns": returns, "advantages": torch.zeros(4)}) == 1.0
+    assert explained_variance({"returns": returns, "advantages": returns - 0.7}) == pytest.approx(0.0, abs=1e-6)
+    assert explained_variance({"returns": torch.ones(4), "advantages": torch.ones(4)}) == 0.0
 
 
 @pytest.mark.parametrize("decay", [1.0, 0.75])

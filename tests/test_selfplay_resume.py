@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from stable_baselines3.common.logger import Logger
 
 import agents
 from agents.network import NetworkPlayer, save_policy
@@ -148,7 +149,7 @@ def test_a_policy_of_another_activation_to_begin_with_is_refused(tmp_path):
 def test_a_number_of_players_named_twice_gets_twice_the_tables_and_is_measured_once(tmp_path):
     trainer = trainer_of(tmp_path, num_players=(3, 4, 4), num_envs=12)
     assert np.bincount(trainer.batch.num_players).tolist() == [0, 0, 0, 4, 8]
-    results = trainer.run.add_to_curve(trainer.layers(), 0)["results"]
+    results = trainer.run.add_to_curve(trainer.layers(), 0, Logger(None, []))["results"]
     assert [result["num_players"] for result in results] == [3, 4]
 
 
@@ -197,7 +198,10 @@ def test_a_run_leaves_what_any_other_trainer_leaves(finished):
     assert config.algorithm == "selfplay"
     assert json.loads((finished / "policy.json").read_text())["activation"] == "relu"
     (logs,) = (finished / "logs").iterdir()
-    assert {"policy", "value", "entropy"} <= set((logs / "progress.csv").read_text().splitlines()[0].split(","))
+    columns = (logs / "progress.csv").read_text().splitlines()[0].split(",")
+    losses = {f"train/{name}_loss" for name in ("policy_gradient", "value", "entropy")}
+    learning = {f"train/{name}" for name in ("approx_kl", "clip_fraction", "explained_variance", "learning_rate")}
+    assert {*losses, *learning, "time/fps", "time/total_timesteps", "win_share/4p_anchor"} <= set(columns)
 
 
 def test_its_policy_plays_by_its_code(finished):

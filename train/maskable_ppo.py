@@ -68,9 +68,11 @@ class MaskablePPOTrainer:
             if left > 0:
                 callback = _Steering(self, progress, interrupt)
                 self.model.learn(left, callback=callback, reset_num_timesteps=self.timesteps == 0)
-            self.model.logger.close()
+                self.model.num_timesteps = callback.learned
             if not interrupt.wanted and not self._is_measured():
-                self.run.add_to_curve(self.layers(), self.timesteps)
+                self.run.add_to_curve(self.layers(), self.timesteps, self.model.logger)
+            self.model.logger.dump(self.timesteps)
+            self.model.logger.close()
             self.save()
         return not interrupt.wanted
 
@@ -135,6 +137,7 @@ class _Steering(BaseCallback):
     def __init__(self, trainer: MaskablePPOTrainer, progress: Progress, interrupt: Interrupt) -> None:
         super().__init__()
         self.trainer, self.progress, self.interrupt = trainer, progress, interrupt
+        self.learned = trainer.timesteps  # decisions; the model counts those of an interrupted rollout as well
 
     def _on_step(self) -> bool:
         self.progress.advance_to(self.num_timesteps)
@@ -151,15 +154,14 @@ class _Steering(BaseCallback):
         self.model.ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done  # type: ignore[attr-defined]
         if trainer.run.is_due(trainer.timesteps):
             self._measure()
-        trainer.updates += 1
+
+    def _on_rollout_end(self) -> None:
+        self.learned = self.num_timesteps
+        self.trainer.updates += 1
 
     def _measure(self) -> None:
         """A point of the curve, and a checkpoint."""
         trainer = self.trainer
-        point = trainer.run.add_to_curve(trainer.layers(), trainer.timesteps)
+        point = trainer.run.add_to_curve(trainer.layers(), trainer.timesteps, self.logger)
         trainer.save()
-        for result in point["results"]:
-            for code in trainer.config.against:
-                name = f"win_share/{result['num_players']}p_{code}"
-                self.logger.record(name, result["win_share"][code]["value"])
         self.progress.show_strength(point)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from safetensors import SafetensorError
+from stable_baselines3.common.logger import Logger
 
 from agents.network import Layers, NetworkPlayer, save_policy
 from felicity_env import Batch
@@ -92,14 +93,17 @@ class Run:
         """A policy of this run as a player."""
         return NetworkPlayer.of(layers, open_mice=self.config.open_mice, activation=self.activation)
 
-    def add_to_curve(self, layers: Layers, timesteps: int) -> dict[str, Any]:
-        """Measure the policy and draw the curve anew; the new point."""
+    def add_to_curve(self, layers: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
+        """Measure the policy, log its win shares and draw the curve anew; the new point."""
         self.count_time()
         config, player = self.config, self.player(layers)
         results = self._evaluated(player, num_blocks=config.curve_blocks, stream=CURVE_STREAM)
         self.curve.append({"timesteps": timesteps, "seconds": round(self.seconds, 1), "results": results})
         run_folder.write_json(self.folder / run_folder.CURVE, self.curve)
         plot_learning_curve(self.curve, self.folder / "learning_curve.png")
+        for result in results:
+            for code, share in result["win_share"].items():
+                logger.record(f"win_share/{result['num_players']}p_{code}", share["value"])
         return self.curve[-1]
 
     def _evaluated(self, player: NetworkPlayer, *, num_blocks: int, stream: int) -> list[dict[str, Any]]:

@@ -9,13 +9,14 @@ what is learned from the number of the update. So a checkpoint holds no generato
 the same numbers, bit for bit, as one that was never interrupted.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import Logger, configure
 from torch import Tensor, nn
 
 from agents.network import Layers, NetworkPlayer, description_of
@@ -112,42 +113,47 @@ class SelfplayTrainer:
         logger = configure(str(self.run.folder / "logs" / f"from-{self.timesteps:012d}"), ["csv", "tensorboard"])
         self.run.count_time()
         with Interrupt(progress) as interrupt:
-            self._measure_if_due(progress)
+            self._measure_if_due(progress, logger)
             while self.timesteps < config.total_timesteps and not interrupt.wanted:
                 for name, value in self.update().items():
                     logger.record(name, value)
                 logger.dump(self.timesteps)
                 progress.advance_to(self.timesteps)
-                self._measure_if_due(progress)
+                self._measure_if_due(progress, logger)
                 if self.updates % config.save_every == 0:
                     self.save()
             if not interrupt.wanted and self.run.curve[-1]["timesteps"] != self.timesteps:
-                self._measure(progress)
+                self._measure(progress, logger)
             self.save()
+        logger.dump(self.timesteps)
         logger.close()
         return not interrupt.wanted
 
-    def _measure_if_due(self, progress: Progress) -> None:
+    def _measure_if_due(self, progress: Progress, logger: Logger) -> None:
         if self.run.is_due(self.timesteps):
-            self._measure(progress)
+            self._measure(progress, logger)
 
-    def _measure(self, progress: Progress) -> None:
-        progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps))
+    def _measure(self, progress: Progress, logger: Logger) -> None:
+        progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps, logger))
 
     def update(self) -> dict[str, float]:
-        """Play, judge and learn once; what is worth logging of it."""
-        config = self.config
+        """Play, judge and learn once; what is worth logging of it, by the names that SB3 has for it."""
+        config, started = self.config, time.monotonic()
         done = min(1.0, self.timesteps / config.total_timesteps)
-        self.optimizer.param_groups[0]["lr"] = config.learning_rate * (1 - done)
+        learning_rate = self.optimizer.param_groups[0]["lr"] = config.learning_rate * (1 - done)
         ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done
         self.collect()
         data = self.estimate()
         if not len(data["actions"]):
             raise RunError("--num-steps is too small: nothing that a seat decided was followed by its next decision")
-        facts = self.improve(data, ent_coef)
+        means = self.improve(data, ent_coef)
         self.timesteps += len(data["actions"])
         self.updates += 1
-        return facts
+        facts = means | {"explained_variance": explained_variance(data), "learning_rate": learning_rate}
+        return {f"train/{name}": value for name, value in facts.items()} | {
+            "time/total_timesteps": self.timesteps,
+            "time/fps": len(data["actions"]) / (time.monotonic() - started),
+        }
 
     # --- play ---
 
@@ -238,9 +244,10 @@ class SelfplayTrainer:
         """What is to become less, and its parts."""
         with self._mixed_precision():
             losses = self._losses(minibatch)
-        loss = losses["policy"] + self.config.vf_coef * losses["value"] - ent_coef * losses["entropy"]
+        loss = losses["policy_gradient_loss"] + self.config.vf_coef * losses["value_loss"]
+        loss = loss + ent_coef * losses["entropy_loss"]
         if self.config.kl_coef:
-            loss = loss + self.config.kl_coef * losses["kl"]
+            loss = loss + self.config.kl_coef * losses["kl_loss"]
         return loss, losses
 
     def minibatches(self, data: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
@@ -252,22 +259,31 @@ class SelfplayTrainer:
                 yield {name: part[k] for name, part in parts.items()}
 
     def _losses(self, minibatch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """PPO's clipped objective (Schulman et al. 2017, arXiv:1707.06347), the critic's error, the entropy."""
+        """PPO's clipped objective (Schulman et al. 2017, arXiv:1707.06347), the critic's error, the entropy.
+
+        Beside them how far the policy has moved: http://joschu.net/blog/kl-approx.html.
+        """
         clip = self.config.clip_coef
         log_all = self.policy.log_probabilities(minibatch["observations"], minibatch["masks"])
         log_chosen = log_all.gather(1, minibatch["actions"][:, None]).squeeze(1)
         advantages = minibatch["advantages"]
         advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
-        ratio = (log_chosen - minibatch["log_probabilities"]).exp()
+        log_ratio = log_chosen - minibatch["log_probabilities"]
+        ratio = log_ratio.exp()
         policy = -torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages).mean()
         value = (self.policy.values(minibatch["observations"]) - minibatch["returns"]).square().mean()
         probabilities = log_all.exp()
-        entropy = -(probabilities * log_all).sum(dim=1).mean()
-        losses = {"policy": policy, "value": value, "entropy": entropy}
+        losses = {
+            "policy_gradient_loss": policy,
+            "value_loss": value,
+            "entropy_loss": (probabilities * log_all).sum(dim=1).mean(),
+            "approx_kl": (ratio - 1 - log_ratio).detach().mean(),
+            "clip_fraction": ((ratio - 1).detach().abs() > clip).float().mean(),
+        }
         if self.config.kl_coef:
             with torch.no_grad():
                 log_slow = self.average.log_probabilities(minibatch["observations"], minibatch["masks"])
-            losses["kl"] = (probabilities * (log_all - log_slow)).sum(dim=1).mean()
+            losses["kl_loss"] = (probabilities * (log_all - log_slow)).sum(dim=1).mean()
         return losses
 
     # --- stop and go on ---
@@ -290,6 +306,12 @@ class SelfplayTrainer:
             self.timesteps, self.updates = facts["timesteps"], facts["updates"]
             self.batch.restore({name: arrays[f"games.{name}"] for name in self.batch.clone()})
         self.tables.resume()
+
+
+def explained_variance(data: dict[str, Tensor]) -> float:
+    """How much of the differences between the returns the critic foresaw: 1 all, 0 none."""
+    variance = data["returns"].var()
+    return float(1 - data["advantages"].var() / variance) if variance > 0 else 0.0
 
 
 def _critic_of(folder: Path) -> dict[str, Tensor]:
