@@ -45,7 +45,7 @@ def copied(finished, tmp_path) -> Path:
 
 
 def start_and_interrupt(run: Path, *arguments: str) -> tuple[int, str]:
-    """(exit status, output) of a training process that gets Ctrl-C once it has printed a line of progress."""
+    """(exit status, output) of a training process that gets Ctrl-C once it has learned something and said so."""
     command = [sys.executable, "-m", "train", *arguments, "--run", str(run)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
@@ -55,7 +55,7 @@ def start_and_interrupt(run: Path, *arguments: str) -> tuple[int, str]:
         lines = []
         for line in process.stdout:
             lines.append(line)
-            if "vs random" in line:
+            if "vs random" in line and not line.lstrip().startswith("0/"):
                 break
         process.send_signal(signal.SIGINT)
         lines += process.stdout.readlines()
@@ -64,7 +64,7 @@ def start_and_interrupt(run: Path, *arguments: str) -> tuple[int, str]:
 
 def test_ctrl_c_saves_and_says_how_to_go_on_and_the_run_then_finishes(tmp_path):
     run = tmp_path / "run"
-    status, output = start_and_interrupt(run, *SMALL, "--total-timesteps", "40960")
+    status, output = start_and_interrupt(run, *SMALL, "--total-timesteps", "40960", "--curve-every", "4096")
     assert status == 130, output
     assert f"python -m train --resume {run}" in output
     assert "Traceback" not in output
@@ -89,6 +89,7 @@ def test_ctrl_c_in_the_final_evaluation_is_no_traceback(copied, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Run, "finish", interrupt)
+    (copied / "evaluation.json").unlink()
     outcome = train("--resume", copied)
     assert outcome.status == 130
     assert "--resume" in outcome.errors
@@ -117,6 +118,15 @@ def test_a_finished_run_resumed_is_only_evaluated_again(copied):
     assert (copied / "evaluation.json").exists()
     curve = json.loads((copied / "learning_curve.json").read_text())
     assert [point["timesteps"] for point in curve] == [0, 2048, 4096]
+
+
+def test_a_finished_run_that_is_whole_says_so_and_stays_as_it_is(copied):
+    before = contents(copied)
+    outcome = train("--resume", copied)
+    assert outcome.status == 0
+    assert f"{copied} is finished: all of its 4,096 decisions are learned" in outcome.output
+    assert "3 x anchor" in outcome.output
+    assert contents(copied) == before
 
 
 def test_a_restored_trainer_holds_what_was_saved(tmp_path):
@@ -260,6 +270,7 @@ def test_a_run_on_a_full_disk_says_so_and_keeps_what_it_had(copied, name):
 
 @pytest.mark.parametrize("function", ["train.checkpoint.write_atomically", "train.run.save_policy"])
 def test_an_error_while_writing_is_a_message_and_the_checkpoints_stay(copied, monkeypatch, function):
+    (copied / "evaluation.json").unlink()  # there is something left to do
     before = contents(copied / "checkpoints")
     monkeypatch.setattr(function, no_space)
     outcome = train("--resume", copied)

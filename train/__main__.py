@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import tyro
@@ -29,6 +30,9 @@ def main(config: Config, console: Console) -> int:
 
 def _trained(trainer: Trainer, console: Console) -> int:
     run, folder = trainer.run, trainer.run.folder
+    if trainer.timesteps >= run.config.total_timesteps and (evaluated := run.evaluation()):
+        console.print(f"{folder} is finished: all of its {trainer.timesteps:,} decisions are learned", highlight=False)
+        return _shown(folder, evaluated, console)
     console.print(f"run folder {folder}   (Ctrl-C saves and stops)", highlight=False, soft_wrap=True)
     with Progress(console, run.config.total_timesteps, trainer.timesteps) as progress:
         finished = trainer.learn(progress)
@@ -37,7 +41,11 @@ def _trained(trainer: Trainer, console: Console) -> int:
         console.print(how, highlight=False, soft_wrap=True)
         return 130
     console.print("evaluating ...", highlight=False)
-    console.print(as_table(run.finish(trainer.layers(), trainer.timesteps)))
+    return _shown(folder, run.finish(trainer.layers(), trainer.timesteps), console)
+
+
+def _shown(folder: Path, evaluated: list[dict[str, Any]], console: Console) -> int:
+    console.print(as_table(evaluated))
     console.print(f"the policy plays as  net:{folder}", highlight=False, soft_wrap=True)
     return 0
 

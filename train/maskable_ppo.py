@@ -5,6 +5,7 @@ entropy bonus holds its own against the methods made for hidden information (arX
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import configure
 
 from agents.compiled import compiled_among
 from agents.network import Layers, NetworkPlayer
@@ -61,18 +61,16 @@ class MaskablePPOTrainer:
 
     def learn(self, progress: Progress) -> bool:
         """Train to the end; False if the user stopped it before. The checkpoint is written either way."""
-        logs = self.run.folder / "logs" / f"from-{self.timesteps:012d}"
-        self.model.set_logger(configure(str(logs), ["csv", "tensorboard"]))
         left = self.config.total_timesteps - self.timesteps
-        with Interrupt(progress) as interrupt:
+        with closing(self.run.new_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
+            self.model.set_logger(logger)
             if left > 0:
                 callback = _Steering(self, progress, interrupt)
                 self.model.learn(left, callback=callback, reset_num_timesteps=self.timesteps == 0)
                 self.model.num_timesteps = callback.learned
             if not interrupt.wanted and not self._is_measured():
-                self.run.add_to_curve(self.layers(), self.timesteps, self.model.logger)
-            self.model.logger.dump(self.timesteps)
-            self.model.logger.close()
+                self.run.add_to_curve(self.layers(), self.timesteps, logger)
+            logger.dump(self.timesteps)
             self.save()
         return not interrupt.wanted
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from safetensors import SafetensorError
-from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.logger import Logger, configure
 
 from agents.network import Layers, NetworkPlayer, save_policy
 from felicity_env import Batch
@@ -65,6 +65,10 @@ class Run:
         )
         batch.play_random(_SPREAD_STEPS)
         return batch
+
+    def new_logger(self, timesteps: int) -> Logger:
+        """For CSV and TensorBoard files of what is learned from here on."""
+        return configure(str(self.folder / "logs" / f"from-{timesteps:012d}"), ["csv", "tensorboard"])
 
     def count_time(self) -> None:
         """Add what has passed since the last call."""
@@ -127,6 +131,11 @@ class Run:
         written = {"results": results, "minutes": round(self.seconds / 60, 2), **run_folder.provenance()}
         run_folder.write_json(self.folder / run_folder.EVALUATION, written)
         return results
+
+    def evaluation(self) -> list[dict[str, Any]]:
+        """What `finish` wrote; nothing if it has not."""
+        path = self.folder / run_folder.EVALUATION
+        return json.loads(path.read_text())["results"] if path.exists() else []
 
 
 class Interrupt:

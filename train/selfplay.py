@@ -11,12 +11,13 @@ the same numbers, bit for bit, as one that was never interrupted.
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.logger import Logger, configure
+from stable_baselines3.common.logger import Logger
 from torch import Tensor, nn
 
 from agents.network import Layers, NetworkPlayer, description_of
@@ -110,9 +111,8 @@ class SelfplayTrainer:
     def learn(self, progress: Progress) -> bool:
         """Train to the end; False if the user stopped it before. A checkpoint is written either way."""
         config = self.config
-        logger = configure(str(self.run.folder / "logs" / f"from-{self.timesteps:012d}"), ["csv", "tensorboard"])
         self.run.count_time()
-        with Interrupt(progress) as interrupt:
+        with closing(self.run.new_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
             self._measure_if_due(progress, logger)
             while self.timesteps < config.total_timesteps and not interrupt.wanted:
                 for name, value in self.update().items():
@@ -124,9 +124,8 @@ class SelfplayTrainer:
                     self.save()
             if not interrupt.wanted and self.run.curve[-1]["timesteps"] != self.timesteps:
                 self._measure(progress, logger)
+            logger.dump(self.timesteps)
             self.save()
-        logger.dump(self.timesteps)
-        logger.close()
         return not interrupt.wanted
 
     def _measure_if_due(self, progress: Progress, logger: Logger) -> None:
