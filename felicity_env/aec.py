@@ -25,13 +25,14 @@ from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWr
 
 from felicity_env.batch import setup_for
 from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_legal, legal_actions, rank, score, step
-from felicity_env.information import Event, information_state
+from felicity_env.information import Event, information_state, redact
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, PRIVILEGED_SIZE, describe, observe, observe_all
-from felicity_env.random_stream import check_seed, game_seed
+from felicity_env.random_stream import check_seed, decision_seed, game_seed
 from felicity_env.render import render_all, render_seat
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.transcript import Game, check_action, check_wishes, dealt_states, draw_deal
+from felicity_env.view import View
 
 _ILLEGAL = -2
 _IN_PLAY = (  # all that changes in the course of play: what `clone` keeps
@@ -119,7 +120,7 @@ class raw_env(AECEnv):
         self._observation_spaces = {agent: _observation_space() for agent in self.possible_agents}
         self.state_space = Box(OBS_LOW, OBS_HIGH, (PRIVILEGED_SIZE,), np.float32)
         self._seat_rewards = np.zeros(MAX_SEATS)
-        self._stream: int | None = None
+        self._stream: Any = None  # its number once dealt
         self._states: Any = None  # STATE [1] once dealt
         self.agents = []
 
@@ -142,8 +143,7 @@ class raw_env(AECEnv):
         Raises `ValueError` naming the fault, and then leaves the game as it was.
         """
         stream, episode = self._next_in_stream(seed)
-        deal_seed = stream if episode == 0 else game_seed(stream, 0, episode)
-        self._deal = draw_deal(self.setup, deal_seed, (options or {}).get("deal"))
+        self._deal = draw_deal(self.setup, _game_seed(stream, episode), (options or {}).get("deal"))
         self._stream, self._episode = stream, episode
         self._states = dealt_states(self.setup, self._deal)
         self._actions: list[int] = []
@@ -213,6 +213,18 @@ class raw_env(AECEnv):
         observation, mask = np.empty(OBS_SIZE, np.float32), np.empty(NUM_ACTIONS, np.int8)
         _see(self._dealt(), self._seat(agent), self.open_mice, observation, mask)
         return {"observation": observation, "action_mask": mask}
+
+    def view(self) -> View:
+        """What the seat to act may know, as a player's `act` takes it: one row.
+
+        A player acts after `reset(seed=batch.game_seeds[k])` as in game k of the batch. Raises `ValueError` at the end.
+        """
+        seat = int(self._dealt()[0].seat)
+        if seat == NO_SEAT:
+            raise ValueError("the game is over: no seat is to act")
+        turns = sum(int(state.seat) == seat for _, state in self.game.states()) - 1  # its decisions before this one
+        seed = decision_seed(np.uint64(_game_seed(self._stream, self._episode)), seat, turns)
+        return View(redact(self._states, seat), np.array([seat]), np.array([seed], np.uint64))
 
     def _dealt(self) -> np.ndarray:
         if self._states is None:
@@ -284,6 +296,11 @@ class raw_env(AECEnv):
             raise ValueError(f"this environment plays {self.setup}, the state is of {state['setup']}")
         for name in _IN_PLAY:
             setattr(self, name, copy.deepcopy(state[name]))
+
+
+def _game_seed(stream: int, episode: int) -> int:
+    """Of the games of one `raw_env`: the first is dealt from the seed that `reset` was given."""
+    return stream if episode == 0 else game_seed(stream, 0, episode)
 
 
 def _observation_space() -> Dict:

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from felicity_env import felicity_v0
+import agents
+from felicity_env import Batch, felicity_v0
 from felicity_env.aec import raw_env
 from felicity_env.game import NO_CARD, SETUPS, slot_owner
 from felicity_env.information import redact, resample
 from felicity_env.observation import describe
 from felicity_env.transcript import Deal
-from tests.aec_games import choose, dealt, in_auction
+from tests.aec_games import choose, dealt, every_table, in_auction, mask_of, play_out
 from tests.helpers import C3, C8, COMPILED, M8, ODD_SETUPS, RABBIT, SMALL, bid
 
 # --- rendering --------------------------------------------------------------------------------------------------------
@@ -159,3 +160,48 @@ def test_the_owner_of_a_face_down_card_sees_it_and_the_others_do_not():
         row = describe(env.observe(f"player_{seat}")["observation"])["row"]
         seen = [slot for slot, card in enumerate(row) if card is not None]
         assert seen == [slot for slot in range(4) if slot < state.face_up or slot_owner(state, slot) == seat]
+
+
+# --- what a player is handed ------------------------------------------------------------------------------------------
+
+
+@every_table
+@pytest.mark.parametrize("code", ["random", "ev", "mc:5"])
+def test_a_player_plays_the_game_that_it_plays_in_a_batch(players, code):
+    player, batch = agents.make(code), Batch(3, players, seed=8)
+    env = felicity_v0.env(num_players=players)
+    env.reset(seed=int(batch.game_seeds[1]))
+    while not any(env.terminations.values()):
+        actions = player.act(batch.view())
+        env.step(int(player.act(env.unwrapped.view())[0]))
+        assert env.unwrapped.game.actions[-1] == actions[1]
+        batch.step(actions)
+    assert batch.terminated[1]
+
+
+def test_a_players_chance_goes_on_in_clones_and_later_games():
+    env, player = dealt(seed=3), agents.make("random")
+    play_out(env)
+    env.reset()
+    env.step(int(player.act(env.view())[0]))
+    kept, seeds = env.clone(), env.view().seeds
+    play_out(env)
+    env.restore(kept)
+    assert env.view().seeds == seeds
+    other = dealt(seed=3)
+    other.step(int(player.act(other.view())[0]))
+    assert other.view().seeds != seeds
+
+
+def test_the_view_of_the_seat_to_act_hides_what_it_may_not_know():
+    env = in_auction()
+    view = env.view()
+    assert len(view) == 1
+    assert (view.states == redact(env._states, int(view.seats[0]))).all()
+    assert (view.observations()[0] == env.observe(env.agent_selection)["observation"]).all()
+    assert (view.action_masks[0] == mask_of(env)).all()
+
+
+def test_at_the_end_of_a_game_there_is_no_view_of_it():
+    with pytest.raises(ValueError, match="the game is over: no seat is to act"):
+        play_out(dealt()).view()
