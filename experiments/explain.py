@@ -9,6 +9,7 @@ win from here, and what the others' hidden cards are by Bayes' rule, if they pla
 """
 
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -71,7 +72,11 @@ class Explanation(NamedTuple):
 
 
 def explained(game: Game, decision: int, player: PolicyPlayer, *, worlds: int = 1000, seed: int = 0) -> Explanation:
-    """What `player` thinks at the `decision`-th decision (from 1) of a game; raises `ValueError` if there is none."""
+    """What `player` thinks at the `decision`-th decision (from 1) of a game.
+
+    Raises `ValueError` if there is no such decision, or the player cannot say how likely its actions are.
+    """
+    check_policy(player)
     before = replace(game, actions=game.actions[: decision - 1])
     state = before.final_states()
     last = len(game.actions) + (game.final_states()["seat"][0] != NO_SEAT)  # in a game begun, the one that is to come
@@ -108,14 +113,15 @@ def _reward(state: State, seat: int, out: np.ndarray) -> float:
 
 
 def list_decisions(game: Game, player: PolicyPlayer) -> Table:
-    """Every decision of the game: who, what, how likely the policy was to do it, and what it likes best."""
+    """Every decision of the game, the one to come too: who, what, how likely by the policy, what it likes best."""
     table = Table("decision", "round", "seat", "action", "probability", "most likely", "", title="Decisions")
-    states = [state.copy() for _, state in game.states()]
-    for number, (state, action) in enumerate(zip(states, game.actions, strict=False), start=1):
+    states = [state.copy() for _, state in game.states() if state["seat"] != NO_SEAT]
+    for number, (state, action) in enumerate(zip_longest(states, game.actions), start=1):
         chances = player.probabilities(_view(np.array([state])))[0]
         best = int(chances.argmax())
-        chosen = (action_text(action), f"{chances[action]:.2f}", action_text(best), f"{chances[best]:.2f}")
-        table.add_row(str(number), str(state["round_number"] + 1), str(state["seat"]), *chosen)
+        played = ("to come", "") if action is None else (action_text(action), f"{chances[action]:.2f}")
+        likes = (action_text(best), f"{chances[best]:.2f}")
+        table.add_row(str(number), str(state["round_number"] + 1), str(state["seat"]), *played, *likes)
     return table
 
 
@@ -163,11 +169,19 @@ def read_game(path: Path) -> Game:
 def policy_of(code: str) -> PolicyPlayer:
     """A player that can say how likely its actions are."""
     player: Any = agents.make(code)
-    if not isinstance(player, PolicyPlayer):
-        raise ValueError(f"--player {code}: only networks (net, net:PATH) say how likely their actions are")
-    if code.endswith(GREEDY):
-        raise ValueError(f"--player {code}: it always takes the best action; leave out {GREEDY} to see what it weighs")
+    try:
+        check_policy(player)
+    except ValueError as error:
+        raise ValueError(f"--player {code}: {error}") from error
     return player
+
+
+def check_policy(player: Any) -> None:
+    """Raise `ValueError` if it cannot say how likely its actions are."""
+    if not isinstance(player, PolicyPlayer):
+        raise ValueError("only networks (net, net:PATH) say how likely their actions are")
+    if any(member.greedy for member in player.members):
+        raise ValueError(f"it always takes the best action; leave out {GREEDY} to see what it weighs")
 
 
 def main(config: Config) -> None:

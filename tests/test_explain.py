@@ -74,6 +74,12 @@ def test_the_decision_where_a_begun_game_stands_can_be_explained(run):
     assert describe(found.observation)["high_bid"] == 1
 
 
+@pytest.mark.parametrize(("code", "message"), [("ev", "only networks"), ("net:@greedy", "leave out @greedy")])
+def test_who_cannot_say_how_likely_its_actions_are_is_not_explained(code, message):
+    with pytest.raises(ValueError, match=message):
+        explained(loads(GAME), 3, agents.make(code))
+
+
 def test_the_same_seed_explains_alike(run):
     game, player = loads(GAME), policy_of(f"net:{run}")
     first, again = (explained(game, 10, player, worlds=30, seed=5) for _ in range(2))
@@ -90,6 +96,8 @@ def test_the_command_lists_decisions_and_shows_one(run, game_file):
     listed = command(game_file, "--player", f"net:{run}")
     assert listed.returncode == 0, listed.stderr
     assert "place R" in listed.stdout
+    last = len(loads(GAME).actions) + 1
+    assert any(f" {last} " in line and "to come" in line for line in listed.stdout.splitlines())
     shown = command(game_file, "--player", f"net:{run}", "--decision", 24, "--worlds", 20)
     assert shown.returncode == 0, shown.stderr
     for words in ("you are seat", "win share expected", "What the others hide", "<- played"):
