@@ -7,6 +7,7 @@ and illegal actions get probability zero.
 
 import json
 import os
+import shlex
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -153,7 +154,9 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
         tensors = load_file(description.with_suffix(".safetensors"))
         layers = [(tensors[f"{k}.weight"], tensors[f"{k}.bias"]) for k in range((len(tensors) + 1) // 2)]
     except (OSError, ValueError, KeyError, SafetensorError) as error:
-        raise ValueError(f"no policy can be read from {path}: {error}") from error
+        unfinished = (path / "checkpoints").is_dir() and not description.exists()
+        end_it = f"; the run there has not ended: python -m train --resume {shlex.quote(str(path))}"
+        raise ValueError(f"no policy can be read from {path}: {error}{end_it if unfinished else ''}") from error
     _check_policy(path, layers, about)
     return layers, about
 

@@ -53,7 +53,15 @@ def make(code: str) -> Player:
         return _from_table(name, argument, has_argument=bool(colon))
     if colon and all(part.isidentifier() for part in name.split(".")):
         return _from_module(name, argument)
-    raise ValueError(f"no player {code!r}; there are:\n{help_text()}")
+    meant = f" (did you mean {_meant(code)!r}?)" if _meant(code) else ""
+    raise ValueError(f"no player {code!r}{meant}; there are:\n{help_text()}")
+
+
+def _meant(code: str) -> str | None:
+    """The code of a policy that was named without `net:`."""
+    if code.startswith("net@"):
+        return code.replace("net@", "net:@", 1)
+    return f"net:{code}" if code and Path(code).exists() else None
 
 
 def _from_table(name: str, argument: str, *, has_argument: bool) -> Player:

@@ -64,6 +64,11 @@ class Config:
         return f"net:{self.player}" if Path(self.player).is_dir() else self.player
 
     @property
+    def table_sizes(self) -> tuple[int, ...]:
+        """`num_players`, each number once."""
+        return tuple(dict.fromkeys(self.num_players))
+
+    @property
     def others(self) -> tuple[str, ...]:
         """The others one by one, without the player itself."""
         return tuple(code for word in self.against for code in word.split(",") if code not in ("", self.code))
@@ -86,7 +91,7 @@ def check(config: Config) -> None:
 def measure(config: Config, folder: Path, console: Console) -> dict[str, Any]:
     """All measures in both formats against each of the others."""
     pairs = [
-        (n, a, b) for n in config.num_players for o in config.others for a, b in ((config.code, o), (o, config.code))
+        (n, a, b) for n in config.table_sizes for o in config.others for a, b in ((config.code, o), (o, config.code))
     ]
     matches = {Match.of(one, rest, n): config.deals for n, one, rest in pairs}
     with PartsProgress(console) as progress:
@@ -105,7 +110,8 @@ def as_table(results: Sequence[dict[str, Any]]) -> Table:
     """The results of `measure` for people."""
     table = Table(title="Win share of one against the rest, 95 % interval", title_justify="left")
     for column in ("players", "one", "the rest", "win share", "interval", "par", "margin"):
-        table.add_column(column, justify="left" if column in ("one", "the rest") else "right")
+        is_name = column in ("one", "the rest")
+        table.add_column(column, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold")
     for pair in results:
         share, margin, rest = pair["measures"]["win_share"], pair["measures"]["margin"], pair["num_players"] - 1
         interval = f"{share['low']:.3f} - {share['high']:.3f}"
@@ -137,7 +143,7 @@ def _shares(match: Match, blocks: range, seed: int) -> np.ndarray:
 def compare(config: Config, console: Console) -> list[dict[str, Any]]:
     """The sequential test against each of the others."""
     results = []
-    for n in config.num_players:
+    for n in config.table_sizes:
         for other in config.others:
             look = is_stronger(config.code, other, n, config)
             verdict = f"is {look.verdict} than" if look.verdict else "cannot be told from"

@@ -20,6 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -123,8 +124,11 @@ def _save(path: Path, blocks: Blocks) -> None:
 
 
 def _load(path: Path) -> Blocks:
-    with np.load(path, allow_pickle=False) as stored:
-        return Blocks({name: stored[name] for name in MEASURES}, stored["seats"], stored["rounds"])
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            return Blocks({name: stored[name] for name in MEASURES}, stored["seats"], stored["rounds"])
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
+        raise RunError(f"{path} is damaged ({error}); delete it, and it is played again") from error
 
 
 def open_folder(folder: Path, seed: int) -> None:

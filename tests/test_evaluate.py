@@ -20,6 +20,25 @@ def test_both_formats_are_measured_and_written(tmp_path, capsys):
     assert "2 x random" in capsys.readouterr().out
 
 
+def test_a_number_of_players_named_twice_is_measured_once(capsys):
+    assert evaluate.cli(["ev", "--against", "random", "--num-players", "3", "3", "--deals", "2", "--workers", "1"]) == 0
+    assert capsys.readouterr().out.count("2 x random") == 1
+
+
+def test_a_damaged_part_is_named_and_once_deleted_played_again(tmp_path, capsys):
+    words = ["ev", "--against", "random", *FAST, "--out", str(tmp_path / "out")]
+    assert evaluate.cli(words) == 0
+    first = (tmp_path / "out" / "result.json").read_text()
+    part = next(tmp_path.rglob("*.npz"))
+    for damage in (b"", part.read_bytes()[:-50]):
+        part.write_bytes(damage)
+        assert evaluate.cli(words) == 2
+        assert f"{part} is damaged" in capsys.readouterr().err
+    part.unlink()
+    assert evaluate.cli(words) == 0
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["results"] == json.loads(first)["results"]
+
+
 def test_without_a_folder_nothing_is_left(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert evaluate.cli(["random", "--against", "pass", *FAST]) == 0
@@ -45,6 +64,8 @@ def test_the_sequential_test_tells_the_stronger_and_stops_early(tmp_path):
         (["ev", "--deals", "0"], "--deals"),
         (["ev", "--sequential", "0"], "gain"),
         (["runs/nowhere"], "no player"),
+        (["net@greedy"], "did you mean 'net:@greedy'?"),
+        (["ev", "--against", "agents/net"], "did you mean 'net:agents/net'?"),
     ],
 )
 def test_wrong_arguments_are_named(words, told, capsys):

@@ -184,6 +184,13 @@ def test_runs_that_lie_in_one_folder_are_no_mixture(tmp_path):
         agents.make(f"net:{tmp_path}")
 
 
+def test_a_run_that_has_not_ended_is_named_as_one(tmp_path):
+    run = tmp_path / "a run"
+    (run / "checkpoints").mkdir(parents=True)
+    with pytest.raises(ValueError, match=rf"has not ended: python -m train --resume '{run}'"):
+        agents.make(f"net:{run}")
+
+
 def test_a_damaged_member_of_a_mixture_is_named(tmp_path):
     mixture_of(tmp_path, 2)
     truncate_tensors(tmp_path / "1")

@@ -7,6 +7,7 @@ from agents.network import NetworkPlayer
 from felicity_env import game_seed
 from felicity_env.game import MAX_SEATS
 from felicity_env.tables import LEARNER
+from train.config import SelfplayConfig
 from train.opponents import OpponentPool
 
 
@@ -53,6 +54,14 @@ def test_another_player_has_all_seats_but_one_and_a_guest_has_one():
         taken = (around[seats > 0] == player).mean(axis=0)
         assert taken == pytest.approx([taken.mean()] * 4, abs=0.04)  # no seat is preferred
     assert (around == LEARNER).all(axis=1).mean() == pytest.approx(0.4, abs=0.03)
+
+
+def test_tables_may_be_of_learners_and_guests_alone():
+    config = SelfplayConfig(mix=("self=0",), guests=("ev=1",))
+    around = OpponentPool(config.weights, guests=config.guest_weights).around(games(200), np.full(200, 4))[:, :4]
+    assert ((around != LEARNER).sum(axis=1) == 1).all()
+    with pytest.raises(ValueError, match="--mix needs a weight above 0"):
+        SelfplayConfig(mix=("self=0",), guests=("ev=0",))
 
 
 def test_who_sits_down_depends_on_the_game_alone():

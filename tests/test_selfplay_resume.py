@@ -244,6 +244,7 @@ def test_help_shows_the_settings_and_defaults_of_the_algorithm_named(capsys):
         ),
         (["--algorithm", "selfplay", "--guests", "ev", "tuned=1"], ["--guests needs NAME=WEIGHT", "not ev"]),
         (["--algorithm", "selfplay", "--batch-size", "513"], ["--batch-size must be at most"]),
+        (["--algorithm", "selfplay", "--no-such-option", "1"], ["run python -m train --algorithm selfplay --help"]),
         (["--algorithm", "selfplay", "--init", "nowhere"], ["no policy can be read from nowhere"]),
     ],
 )

@@ -180,7 +180,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "checkpoint is text": (lambda run: checkpoint_of(run).write_text("no tensors"), "no checkpoint that is whole"),
     "checkpoint of another kind": (write_other, "does not fit"),
     "checkpoint of other layers": (lambda run: edit_config(run, hidden_sizes=[17]), "does not fit"),
-    "checkpoint of other settings": (lambda run: edit_config(run, gamma=0.5), "written with other settings"),
+    "checkpoint of other settings": (lambda run: edit_config(run, gamma=0.5), "written with other settings: gamma"),
     "no config": (lambda run: (run / "config.json").unlink(), "config.json"),
     "config cut off": (lambda run: truncate(run / "config.json"), "config.json"),
     "config is a list": (lambda run: (run / "config.json").write_text("[]"), "config.json"),

@@ -1,6 +1,7 @@
 """`python -m train`: train a player, evaluate it, and leave everything in a run folder."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ def _trained(trainer: Trainer, console: Console) -> int:
     with Progress(console, run.config.total_timesteps, trainer.timesteps) as progress:
         finished = trainer.learn(progress)
     if not finished:
-        how = f"stopped and saved; go on with:  python -m train --resume {folder}"
+        how = f"stopped and saved; go on with:  python -m train --resume {shlex.quote(str(folder))}"
         console.print(how, highlight=False, soft_wrap=True)
         return 130
     console.print("evaluating ...", highlight=False)
@@ -96,7 +97,8 @@ def read_arguments(arguments: Sequence[str]) -> Config:
     names.add_argument("--algorithm", default="maskable-ppo")
     named = names.parse_known_args([word for word in arguments if word not in ("-h", "--help")])[0].algorithm
     default = DEFAULTS.get(named, DEFAULTS["maskable-ppo"])  # a wrong name is refused below
-    config = tyro.cli(type(default), default=default, prog="python -m train", args=list(arguments))
+    prog = f"python -m train --algorithm {default.algorithm}"  # whose help it is
+    config = tyro.cli(type(default), default=default, prog=prog, args=list(arguments))
     options = [name for word in arguments if (name := word.split("=")[0]).startswith("--") and name != "--resume"]
     if config.resume and options:
         raise RunError(f"--resume goes on with the settings of the run; leave out {' '.join(options)}")
@@ -113,7 +115,9 @@ def cli(arguments: list[str] | None = None) -> int:
         Console(stderr=True).print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)
         return 2
     except KeyboardInterrupt:
-        Console(stderr=True).print("stopped; --resume goes on from the run's last checkpoint", highlight=False)
+        Console(stderr=True).print(
+            "stopped; --resume RUN goes on from the run's last checkpoint, if there is one", highlight=False
+        )
         return 130
 
 

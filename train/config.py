@@ -112,7 +112,10 @@ class Config:
 
     def _mix_faults(self) -> Iterator[tuple[bool, str]]:
         yield from _weight_faults("--mix", self.mix, self.sources)
-        yield sum(self.weights.values()) <= 0, "--mix needs a weight above 0"
+        yield self._total_weight() <= 0, "--mix needs a weight above 0"
+
+    def _total_weight(self) -> float:
+        return sum(self.weights.values())
 
     @property
     def weights(self) -> dict[str, float]:
@@ -219,7 +222,13 @@ class SelfplayConfig(Config):
             yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
         yield not 0 <= self.average_decay <= 1, "--average-decay must be 0 to 1"
         yield self.batch_size > self.rollout_size, "--batch-size must be at most --num-envs times --num-steps"
+
+    def _mix_faults(self) -> Iterator[tuple[bool, str]]:
         yield from _weight_faults("--guests", self.guests, ())
+        yield from super()._mix_faults()
+
+    def _total_weight(self) -> float:
+        return sum(self.weights.values()) + sum(self.guest_weights.values())
 
     @property
     def guest_weights(self) -> dict[str, float]:

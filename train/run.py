@@ -83,8 +83,9 @@ class Run:
 
     def take_up(self, facts: dict[str, Any]) -> None:
         """Go on from what `facts` said; raises `ValueError` if it was another run's."""
-        if facts["config"] != json.loads(json.dumps(self.config.to_json())):
-            raise ValueError("it was written with other settings")
+        own, others = json.loads(json.dumps(self.config.to_json())), facts["config"]
+        if unlike := [name for name in own | others if own.get(name) != others.get(name)]:
+            raise ValueError(f"it was written with other settings: {', '.join(unlike)}")
         self.seconds, self.curve = facts["seconds"], facts["curve"]
 
     def is_due(self, timesteps: int) -> bool:

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import platform
+import shlex
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +31,8 @@ def create(config: Config) -> Path:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise RunError(f"{folder} exists already; choose another --run, or go on with --resume {folder}") from None
+        quoted = shlex.quote(str(folder))
+        raise RunError(f"{folder} exists already; choose another --run, or go on with --resume {quoted}") from None
     except OSError as error:
         raise RunError(f"cannot make the run folder {folder}: {error.strerror}") from error
     try:
