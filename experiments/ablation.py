@@ -25,7 +25,7 @@ from rich.progress import track
 import agents
 from agents.arena import shares_alone
 from experiments.command import GOES_ON, run_command
-from experiments.results import RESULTS, write_result
+from experiments.results import write_result
 from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, distilled, over_seeds
 
 SEED = 2**57  # apart from training (below 2**32) and all other measurements
@@ -189,8 +189,8 @@ def main(config: Config) -> None:
         for arm in arms
     }
     settings = {name: value for name, value in asdict(config).items() if name != "runs"}
-    print(f"written to {write_result('ablation', settings, results, started=started)}")
-    plot(results, RESULTS / "ablation.png")
+    path = write_result("ablation", settings, results, started=started)
+    plot(results, path.with_suffix(".png"))
 
 
 if __name__ == "__main__":

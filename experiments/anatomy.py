@@ -26,7 +26,7 @@ from experiments.game.never_buying import NON_BUYERS, non_buyer_answers, without
 from experiments.game.plots import figures
 from experiments.game.rounds import round_columns
 from experiments.game.seats import seat_columns
-from experiments.results import RESULTS, write_result
+from experiments.results import write_result
 from felicity_env import SETUPS, game_seed
 
 
@@ -100,9 +100,9 @@ def main(config: Config) -> None:
     started = time.monotonic()
     check(config)
     results = measure(config)
-    print(f"written to {write_result('anatomy', config, results, started=started)}")
+    path = write_result("anatomy", config, results, started=started)
     for name, figure in figures(results).items():
-        figure.savefig(RESULTS / f"anatomy_{name}.png", dpi=110)
+        figure.savefig(path.with_name(f"anatomy_{name}.png"), dpi=110)
 
 
 if __name__ == "__main__":

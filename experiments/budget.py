@@ -23,7 +23,7 @@ from agents.estimates import bootstrap
 from experiments.command import GOES_ON, run_command
 from experiments.matches import SEARCHES, Match, play_matches
 from experiments.progress import PartsProgress
-from experiments.results import RESULTS, median_interval, write_result
+from experiments.results import median_interval, write_result
 from felicity_env import View
 
 SEED = 2**61 + 1  # apart from training, tuning, ladder and the evaluation of runs
@@ -133,8 +133,8 @@ def main(config: Config) -> int:
     """Measure, plot and store."""
     started = time.monotonic()
     rows = measure(config, Console())
-    print(f"written to {write_result('budget', config, rows, started=started)}")
-    plot(rows, config.rest, RESULTS / "budget.png")
+    path = write_result("budget", config, rows, started=started)
+    plot(rows, config.rest, path.with_suffix(".png"))
     return 0
 
 

@@ -95,7 +95,7 @@ def main(config: Config) -> None:
         name: {"win_share": {code: over_seeds(runs) for code, runs in by_code.items()}}
         for name, by_code in shares.items()
     }
-    print(f"written to {write_result('encoding', config, results, started=started)}")
+    write_result("encoding", config, results, started=started)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.command import GOES_ON, run_command
 from experiments.report import shares_of
-from experiments.results import RESULTS, read_result, write_result
+from experiments.results import read_result, write_result
 from experiments.training import check_seeds, trained
 from train.config import Algorithm
 
@@ -79,8 +79,8 @@ def main(config: Config) -> None:
     results = {"summary": summary(runs), "ev": ev_shares(), "runs": runs}
     settings = {"algorithm": config.algorithm, "seeds": config.seeds}
     name = f"first_player_{config.algorithm}"
-    print(f"written to {write_result(name, settings, results, started=started, command='first_player')}")
-    plot(runs, results["ev"], RESULTS / f"{name}.png")
+    path = write_result(name, settings, results, started=started, command="first_player")
+    plot(runs, results["ev"], path.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def main(config: Config) -> None:
     totals = {name: sum(run[name] for run in runs) for name in ("kills", "in_save")}
     results = {**totals, "all_the_same_bits": all(run["same_bits"] for run in runs), "runs": runs}
     print(f"{totals}; all the same bits: {results['all_the_same_bits']}")
-    print(f"written to {write_result('kills', config, results, started=started)}")
+    write_result("kills", config, results, started=started)
 
 
 if __name__ == "__main__":

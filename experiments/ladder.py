@@ -10,7 +10,7 @@ from rich.console import Console
 
 from experiments import tournament
 from experiments.command import GOES_ON, run_command
-from experiments.results import RESULTS
+from experiments.results import place_of
 from experiments.tournament_plots import NAMES
 from train.run_folder import write_json
 
@@ -39,9 +39,10 @@ class Config(tournament.Config):
 def main(config: Config) -> int:
     """Play or take up the tournament, and store what it says."""
     _, content = tournament.play(config, Console(), command="ladder")
-    write_json(RESULTS / "ladder.json", content)
+    path = place_of("ladder", config)
+    write_json(path, content)
     for name in NAMES:
-        (RESULTS / f"ladder_{name}.png").write_bytes((config.out / f"{name}.png").read_bytes())
+        path.with_name(f"ladder_{name}.png").write_bytes((config.out / f"{name}.png").read_bytes())
     return 0
 
 

@@ -98,7 +98,7 @@ def main(config: Config) -> None:
         "playouts_per_second": {c: playouts_per_second(c, config) for c in ("random", "ev", "tuned")},
         "tournament": {"options": TOURNAMENT, "seconds": tournament_seconds()},
     }
-    print(f"written to {write_result('player_speed', config, results, started=started)}")
+    write_result("player_speed", config, results, started=started)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,8 @@ def _strength_at(stored: dict[str, Any], n: int) -> str:
     shares, net = shares_of(stored["results"], n), stored["config"]["player"]
     rows = [
         (n, f"`{code}`", estimate(shares[net, code]), estimate(shares[code, net]), f"{1 / n:.3f}")
-        for code in stored["config"]["codes"]
+        for one, code in shares
+        if one == net
     ]
     head = ("players", "the other", f"`{net}` alone against copies of it", f"it alone against copies of `{net}`", "par")
     return table(head, rows) + "\n\n" + source(stored)

@@ -24,7 +24,7 @@ from rich.console import Console
 from agents.network import description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
-from experiments.results import RESULTS, write_result
+from experiments.results import write_result
 from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, distilled
 from train.run_folder import CONFIG, write_json
 
@@ -254,8 +254,8 @@ def main(config: Config) -> None:
     ]
     settings = {name: value for name, value in asdict(config).items() if name not in ("runs", "pack")}
     path = write_result("reference", settings, results, started=started)
-    plot(results, RESULTS / "reference.png")
-    console.print(f"the reference player is in {config.pack}; written to {path}", highlight=False)
+    plot(results, path.with_suffix(".png"))
+    console.print(f"the reference player is in {config.pack}", highlight=False)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
+import agents
 from agents.arena import Blocks
 from experiments.budget import milliseconds, positions
 from experiments.command import GOES_ON, run_command
@@ -25,6 +26,7 @@ from experiments.matches import SEARCHES, Match, is_search, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import write_result
 from experiments.tournament import estimates_of
+from felicity_env.game import SETUPS
 from train.run_folder import RunError, write_json
 
 SEED = 2**58 + 1  # apart from training (below 2**32) and all other measurements
@@ -60,6 +62,13 @@ class Config:
         for name in ("milliseconds", "workers"):
             if not 0 < getattr(self, name) < inf:
                 raise ValueError(f"--{name} must be positive")
+        if not self.against:
+            raise ValueError("--against must name a player")
+        if self.num_players not in SETUPS:
+            raise ValueError(f"--num-players must be from {list(SETUPS)}, not {self.num_players}")
+        for code in (self.player, *self.against):
+            if code not in SEARCHES:
+                agents.make(code)
         for name in ("deals", "search_deals", "timed_deals"):
             if getattr(self, name) < 2:
                 raise ValueError(f"--{name.replace('_', '-')} must be at least 2")
@@ -138,12 +147,10 @@ def measure(codes: dict[str, int], config: Config, console: Console) -> dict[str
 def main(config: Config) -> None:
     """Time the searches, play, store."""
     started, console = time.monotonic(), Console()
-    codes = others(config)
-    results = measure(codes, config, console)
+    results = measure(others(config), config, console)
     console.print(as_table(results["pairs"]))
-    settings = {name: value for name, value in asdict(config).items() if name != "out"} | {"codes": list(codes)}
-    path = write_result(config.name, settings, results, started=started, command="reference_strength")
-    print(f"written to {path}")
+    settings = {name: value for name, value in asdict(config).items() if name != "out"}
+    write_result(config.name, settings, results, started=started, command="reference_strength")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from agents.belief import expected_sack
 from experiments.command import NOTHING_STORED, run_command
 from experiments.game.cards import CARDS
 from experiments.game.columns import estimated, per
-from experiments.results import RESULTS, write_result
+from experiments.results import write_result
 from felicity_env import Batch, View
 from felicity_env.game import AUCTION, NUM_CARDS, PASS, highest_legal_bid, last_pot, pass_pays, score
 from felicity_env.kernel import kernel
@@ -196,8 +196,7 @@ def main(config: Config) -> None:
     results = {"raises": {code: raises(played, config)["raises"] for code, played in found.items()}}
     results["cards"] = cards(found[config.players[0]], config)
     path = write_result("reference_style", config, results, started=started)
-    plot(results, RESULTS / "reference_style.png")
-    print(f"written to {path}")
+    plot(results, path.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -12,29 +12,47 @@ import numpy as np
 
 from train.run_folder import provenance, write_json
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results"  # what the README tells of
+OTHERS = Path("runs/results")  # of other settings than what lies there
+WITHOUT_INFLUENCE = ("workers", "out", "runs", "pack")  # settings that do not change what is measured
 
 
 def provenance_of(name: str, config: Any, *, started: float) -> dict[str, Any]:
     """Command, settings, seconds since `started` (of `time.monotonic()`), commit, versions, machine."""
-    settings = asdict(config) if is_dataclass(config) and not isinstance(config, type) else config
     return {
         "command": " ".join(["python", "-m", f"experiments.{name}", *sys.argv[1:]]),
-        "config": json.loads(json.dumps(settings, default=str)),
+        "config": _plain(config),
         "seconds": round(time.monotonic() - started, 1),
         **provenance(),
     }
 
 
+def _plain(config: Any) -> dict[str, Any]:
+    settings = asdict(config) if is_dataclass(config) and not isinstance(config, type) else config
+    return json.loads(json.dumps(settings, default=str))
+
+
 def write_result(name: str, config: Any, results: Any, *, started: float, command: str | None = None) -> Path:
-    """Store `results` as `results/NAME.json`.
+    """Store `results` as NAME.json where `place_of` says, and say so; plots belong beside it.
 
     started: `time.monotonic()` when the measurement began. command: `experiments.COMMAND`, if it is not the name.
     """
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    path = place_of(name, config)
     write_json(path, provenance_of(command or name, config, started=started) | {"results": results})
+    print(f"written to {path}")
     return path
+
+
+def place_of(name: str, config: Any) -> Path:
+    """Where a result of these settings belongs: `results/NAME.json`, unless one of other settings lies there."""
+    stored, settings = RESULTS / f"{name}.json", _plain(config)
+    kept = read_result(name)["config"] if stored.exists() else settings
+    unlike = [key for key in kept | settings if kept.get(key) != settings.get(key) and key not in WITHOUT_INFLUENCE]
+    if unlike:
+        print(f"{stored} is of other settings ({', '.join(unlike)}) and stays; delete it to store this one there")
+    folder = OTHERS if unlike else RESULTS
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{name}.json"
 
 
 def read_result(name: str) -> dict[str, Any]:

@@ -223,7 +223,7 @@ def main(config: Config) -> None:
     """Measure and store; then fail if something does not hold."""
     started = time.monotonic()
     results = measure(config)
-    print(f"written to {write_result('soundness', config, results, started=started)}")
+    write_result("soundness", config, results, started=started)
     if found := list(faults(results)):
         raise SystemExit("\n".join(found))
 

@@ -311,7 +311,7 @@ def main(config: Config) -> None:
         "start": start_times(),
         "memory_bytes_per_game": memory_per_game(),
     }
-    print(f"written to {write_result('speed', config, results, started=started)}")
+    write_result("speed", config, results, started=started)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def main(config: Config) -> None:
     """Measure and store."""
     started = time.monotonic()
     results = {name: speed_of(settings, config) for name, settings in track(SETTINGS.items(), "networks")}
-    print(f"written to {write_result('training_speed', config, results, started=started)}")
+    write_result("training_speed", config, results, started=started)
 
 
 if __name__ == "__main__":

@@ -271,7 +271,7 @@ def main(config: Config) -> None:
     with Progress(*Progress.get_default_columns(), "{task.fields[worth]}") as progress:
         results = {str(seats): best_search(seats, config, progress) for seats in config.num_players}
     settings = {"num_players": config.num_players, **logged(config)}
-    print(f"written to {write_result('tune', settings, results, started=started)}")
+    write_result("tune", settings, results, started=started)
 
 
 if __name__ == "__main__":

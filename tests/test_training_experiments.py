@@ -42,9 +42,21 @@ TINY = [*SMALL.split(), "--algorithm", "selfplay", "--hidden-sizes", "8", "--tot
 def stored(tmp_path, monkeypatch) -> Path:
     """Where results go instead of the project's folder."""
     folder = tmp_path / "results"
-    for module in (results, exploit, ablation, first_player, reference, reference_style):
-        monkeypatch.setattr(module, "RESULTS", folder)
+    monkeypatch.setattr(results, "RESULTS", folder)
+    monkeypatch.setattr(results, "OTHERS", tmp_path / "others")
     return folder
+
+
+def test_a_stored_result_gives_way_to_one_of_the_same_settings_alone(stored, tmp_path, capsys):
+    settings = {"deals": 10, "codes": ("ev",), "workers": 2}
+    path = results.write_result("found", settings, 1, started=0.0)
+    assert path == stored / "found.json"
+    assert results.write_result("found", {**settings, "workers": 1}, 2, started=0.0) == path
+    capsys.readouterr()
+    other = results.write_result("found", {**settings, "deals": 5}, 3, started=0.0)
+    assert other == tmp_path / "others" / "found.json"
+    assert f"{path} is of other settings (deals) and stays" in capsys.readouterr().out
+    assert [json.loads(written.read_text())["results"] for written in (path, other)] == [2, 3]
 
 
 def test_a_run_is_trained_once_resumed_if_it_was_stopped_and_its_failure_is_said(tmp_path, monkeypatch):
@@ -133,6 +145,14 @@ def test_the_gain_of_an_adversary_is_that_of_the_best_on_deals_of_their_own(tmp_
     assert all(found["config"]["guests"] == [] for found in written["responses"])  # alone among copies of the target
     assert all(found["config"]["reward"] == "win" for found in written["responses"])
     assert (stored / "exploit_reckless_3p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_settings_that_cannot_be_are_refused_before_anything_is_trained(tmp_path, capsys):
+    config = replace(exploit_config(tmp_path, "reckless"), options="--num-envs 0")
+    with pytest.raises(SystemExit, match="2"):
+        exploit.main(config)
+    assert "--num-envs must be positive" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize("options", ["--mix self=1", "--gae-lambda 0.9 --reward=margin"])
@@ -299,10 +319,10 @@ def test_the_reference_player_is_measured_in_both_formats_against_searches_of_a_
     )
     reference_strength.main(config)
     written = json.loads((stored / "reference_strength_3p.json").read_text())
-    *others, timed = written["config"]["codes"]
+    pairs = written["results"]["pairs"]
+    *others, timed = dict.fromkeys(pair["rest"] for pair in pairs if pair["one"] == config.player)
     assert others == ["anchor", "mc:2"]
     assert 1 <= int(timed.removeprefix("mc:")) < 100
-    pairs = written["results"]["pairs"]
     names = [(pair["one"], pair["rest"]) for pair in pairs]
     assert names == [pair for code in (*others, timed) for pair in ((config.player, code), (code, config.player))]
     assert [pair["measures"]["win_share"]["blocks"] for pair in pairs] == [6, 6, 4, 4, 2, 2]
@@ -358,7 +378,10 @@ def test_the_facts_of_a_decision_are_those_of_its_state():
         assert fact["leads"] == (scores[state["seat"]] > others.max())
 
 
-@pytest.mark.parametrize("settings", [{"milliseconds": 0}, {"workers": 0}, {"deals": 1}, {"timed_deals": 1}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"milliseconds": 0}, {"workers": 0}, {"deals": 1}, {"timed_deals": 1}, {"against": ()}, {"num_players": 2}],
+)
 def test_a_measurement_that_cannot_be_is_refused(settings):
     (name,) = settings
     with pytest.raises(ValueError, match=f"--{name.replace('_', '-')}"):
