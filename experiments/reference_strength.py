@@ -115,16 +115,16 @@ def played(codes: dict[str, int], config: Config, console: Console) -> dict[Matc
     blocks: dict[Match, Blocks] = {}
     for deals in sorted(set(codes.values())):
         matches = [match for code in codes if codes[code] == deals for match in both_formats(code, config)]
-        blocks |= _played(dict.fromkeys(matches, deals), deals, config, console)
+        blocks |= _played(matches, deals, config, console)
     return blocks
 
 
-def _played(matches: dict[Match, int], deals: int, config: Config, console: Console) -> dict[Match, Blocks]:
-    folder = config.out / f"{config.num_players}p"
+def _played(matches: list[Match], deals: int, config: Config, console: Console) -> dict[Match, Blocks]:
+    folder, counts = config.out / f"{config.num_players}p", dict.fromkeys(matches, deals)
     part = max(5, deals // 100)  # where deals are few they are slow
     with PartsProgress(console) as progress:
         found = play_matches(
-            matches, seed=config.seed, folder=folder, workers=config.workers, deals_a_part=part, report=progress.report
+            counts, seed=config.seed, folder=folder, workers=config.workers, deals_a_part=part, report=progress.report
         )
     for failure in found.failures:
         raise RunError(f"{failure.code} failed: {failure.reason}")
