@@ -32,7 +32,8 @@ def main(config: Config, console: Console) -> int:
 def _trained(trainer: Trainer, console: Console) -> int:
     run, folder = trainer.run, trainer.run.folder
     if trainer.timesteps >= run.config.total_timesteps and (evaluated := run.evaluation()):
-        console.print(f"{folder} is finished: all of its {trainer.timesteps:,} decisions are learned", highlight=False)
+        told = f"{folder} is finished: all of its {trainer.timesteps:,} decisions are learned"
+        console.print(told, highlight=False, soft_wrap=True)
         return _shown(folder, evaluated, console)
     console.print(f"run folder {folder}   (Ctrl-C saves and stops)", highlight=False, soft_wrap=True)
     with Progress(console, run.config.total_timesteps, trainer.timesteps) as progress:

@@ -12,7 +12,7 @@ import numpy as np
 from safetensors import SafetensorError
 from stable_baselines3.common.logger import Logger, configure
 
-from agents.network import Layers, NetworkPlayer, save_policy
+from agents.network import Layers, NetworkPlayer, description_of, save_policy
 from felicity_env import Batch
 from train import run_folder
 from train.config import Config
@@ -134,9 +134,10 @@ class Run:
         return results
 
     def evaluation(self) -> list[dict[str, Any]]:
-        """What `finish` wrote; nothing if it has not."""
+        """What `finish` wrote; nothing if it has not, or the policy is gone since."""
         path = self.folder / run_folder.EVALUATION
-        return json.loads(path.read_text())["results"] if path.exists() else []
+        whole = path.exists() and description_of(self.folder).exists()
+        return json.loads(path.read_text())["results"] if whole else []
 
 
 class Interrupt:
