@@ -47,10 +47,10 @@ class Config:
     """Of a decision of such a search."""
     deals: int = 10_000
     """For each match, each under all rotations of the seats."""
-    search_deals: int = 1000
-    """For each match with a search."""
+    search_deals: int = 500
+    """For each match with copies of a search; where it is alone, times their number."""
     timed_deals: int = 60
-    """For each match with a search that is given `milliseconds`."""
+    """The same with a search that is given `milliseconds`."""
     seed: int = SEED
     """Of deals and seats."""
     workers: int = os.cpu_count() or 1
@@ -86,14 +86,19 @@ def playouts_within(kind: str, config: Config) -> int:
     return max(1, int(float(f"{found:.2g}")))
 
 
-def others(config: Config) -> dict[str, int]:
-    """The others' codes, and the deals with each. How many playouts fit is kept, for a run that goes on."""
+def matches_of(config: Config) -> dict[Match, int]:
+    """Both formats against each of the others, and the deals of each match. How many playouts fit in a time is kept.
+
+    A search that is alone plays more deals than its copies do: it takes no longer.
+    """
     found = {}
-    for code in config.against:
-        if code in SEARCHES:
-            found[f"{code}:{_kept_playouts(code, config)}"] = config.timed_deals
-        else:
-            found[code] = config.search_deals if is_search(config.player, code) else config.deals
+    for kind in config.against:
+        code = f"{kind}:{_kept_playouts(kind, config)}" if kind in SEARCHES else kind
+        many = config.search_deals if is_search(config.player, code) else config.deals
+        deals = config.timed_deals if kind in SEARCHES else many
+        others = config.num_players - 1 if is_search(code) and not is_search(config.player) else 1
+        found[Match.of(config.player, code, config.num_players)] = deals
+        found[Match.of(code, config.player, config.num_players)] = deals * others
     return found
 
 
@@ -105,41 +110,34 @@ def _kept_playouts(kind: str, config: Config) -> int:
     return json.loads(kept.read_text())
 
 
-def both_formats(code: str, config: Config) -> tuple[Match, Match]:
-    """The player alone against copies of another, and the other alone against copies of it."""
-    return Match.of(config.player, code, config.num_players), Match.of(code, config.player, config.num_players)
-
-
-def played(codes: dict[str, int], config: Config, console: Console) -> dict[Match, Blocks]:
+def played(matches: dict[Match, int], config: Config, console: Console) -> dict[Match, Blocks]:
     """The blocks of all matches, those of the fewest deals first."""
     blocks: dict[Match, Blocks] = {}
-    for deals in sorted(set(codes.values())):
-        matches = [match for code in codes if codes[code] == deals for match in both_formats(code, config)]
-        blocks |= _played(matches, deals, config, console)
+    for deals in sorted(set(matches.values())):
+        blocks |= _played({match: deals for match in matches if matches[match] == deals}, deals, config, console)
     return blocks
 
 
-def _played(matches: list[Match], deals: int, config: Config, console: Console) -> dict[Match, Blocks]:
-    folder, counts = config.out / f"{config.num_players}p", dict.fromkeys(matches, deals)
+def _played(matches: dict[Match, int], deals: int, config: Config, console: Console) -> dict[Match, Blocks]:
+    folder = config.out / f"{config.num_players}p"
     part = max(5, deals // 100)  # where deals are few they are slow
     with PartsProgress(console) as progress:
         found = play_matches(
-            counts, seed=config.seed, folder=folder, workers=config.workers, deals_a_part=part, report=progress.report
+            matches, seed=config.seed, folder=folder, workers=config.workers, deals_a_part=part, report=progress.report
         )
     for failure in found.failures:
         raise RunError(f"{failure.code} failed: {failure.reason}")
     return found.blocks
 
 
-def measure(codes: dict[str, int], config: Config, console: Console) -> dict[str, Any]:
+def measure(matches: dict[Match, int], config: Config, console: Console) -> dict[str, Any]:
     """Every measure of every match."""
-    blocks, n = played(codes, config, console), config.num_players
+    blocks, n = played(matches, config, console), config.num_players
     return {
         "pairs": [
             {"num_players": n, "one": match.codes[0], "rest": match.codes[1], "par": 1 / n}
             | {"measures": estimates_of(blocks[match], [0])}
-            for code in codes
-            for match in both_formats(code, config)
+            for match in matches
         ]
     }
 
@@ -147,7 +145,7 @@ def measure(codes: dict[str, int], config: Config, console: Console) -> dict[str
 def main(config: Config) -> None:
     """Time the searches, play, store."""
     started, console = time.monotonic(), Console()
-    results = measure(others(config), config, console)
+    results = measure(matches_of(config), config, console)
     console.print(as_table(results["pairs"]))
     settings = {name: value for name, value in asdict(config).items() if name != "out"}
     write_result(config.name, settings, results, started=started, command="reference_strength")
