@@ -16,7 +16,7 @@ from agents.table import PLAYERS, REFERENCE
 from experiments.readme_reference import CARD_PARTS
 from experiments.readme_results import RESULT_PARTS
 from experiments.tables import table
-from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, felicity_v0
+from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, felicity_v0, game_seed
 from felicity_env.game import CARD_VALUES, MAX_BID, NUM_CARDS, PASS
 from felicity_env.notation import card_text, dumps
 from felicity_env.observation import AT
@@ -44,15 +44,13 @@ SHOWN_SEATS = ("ev", "anchor", "ev", "anchor")
 def short_game() -> str:
     """A position of a game, as the acting seat sees it, and the whole game in notation."""
     env = felicity_v0.raw_env(num_players=4, render_mode="ansi")
-    batch, players = Batch(1, seed=SHOWN_SEED), [agents.make(code) for code in SHOWN_SEATS]
-    env.reset(seed=int(batch.game_seeds[0]))
+    players = dict(zip(env.possible_agents, map(agents.make, SHOWN_SEATS), strict=True))
+    env.reset(seed=game_seed(SHOWN_SEED, 0, 0))
     shown = ""
-    while not batch.terminated[0]:
+    while not any(env.terminations.values()):
         if len(env.game.actions) == SHOWN_AFTER:
             shown = str(env.render())
-        actions = players[batch.seats[0]].act(batch.view())
-        env.step(int(actions[0]))
-        batch.step(actions)
+        env.step(int(players[env.agent_selection].act(env.view())[0]))
     legend = "The whole game in notation, a line a round: cards as laid | bids in turn, `-` a pass:"
     return "\n\n".join([fenced(shown), legend, fenced(dumps(env.game))])
 
