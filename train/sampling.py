@@ -1,4 +1,4 @@
-"""Actions drawn from logits: on the CPU by a kernel that looks at legal actions alone, on a GPU by torch."""
+"""Actions drawn from logits, by a kernel that looks at legal actions alone."""
 
 import numba
 import numpy as np
