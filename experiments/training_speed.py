@@ -17,7 +17,8 @@ from rich.progress import track
 
 from experiments.command import NOTHING_STORED, run_command
 from experiments.results import median_interval, write_result
-from train.config import DEFAULTS, SelfplayConfig
+from train.config import SelfplayConfig
+from train.device import default_settings
 from train.selfplay import SelfplayTrainer
 
 SETTINGS = {"2 x 128": {}, "2 x 256": {"hidden_sizes": (256, 256)}}
@@ -66,7 +67,7 @@ def constant_passes(trainer: SelfplayTrainer) -> Callable[[], None]:
 def speed_of(settings: dict[str, Any], config: Config) -> dict[str, Any]:
     """Decisions learned a second, and the time of the bare passes as a share of the update's."""
     chosen = {name: getattr(config, name) for name in ("num_envs", "batch_size") if getattr(config, name)}
-    defaults = DEFAULTS["selfplay"]
+    defaults = default_settings("selfplay", config.device)
     assert isinstance(defaults, SelfplayConfig)
     with TemporaryDirectory() as folder:
         trainer = SelfplayTrainer(replace(defaults, device=config.device, **settings, **chosen), Path(folder))

@@ -20,7 +20,7 @@ from felicity_env import Batch
 from tests.players import small_net
 from tests.selfplay_runs import ROOT, options, trainer_of, weights
 from train import checkpoint
-from train.__main__ import cli
+from train.__main__ import cli, read_arguments
 from train.config import DEFAULTS, SelfplayConfig, read_config
 from train.policy import ActorCritic
 from train.run_folder import RunError
@@ -224,6 +224,17 @@ def test_help_shows_the_settings_and_defaults_of_the_algorithm_named(capsys):
     assert "--kl-coef" not in shown["maskable-ppo"]
     assert str(DEFAULTS["selfplay"].total_timesteps) in shown["selfplay"]
     assert str(DEFAULTS["maskable-ppo"].total_timesteps) in shown["maskable-ppo"]
+
+
+def test_where_there_is_a_gpu_a_run_of_no_named_size_is_larger_in_as_many_updates(monkeypatch):
+    usual = read_arguments(["--algorithm", "selfplay"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    large = read_arguments(["--algorithm", "selfplay", "--seed", "3"])
+    assert large.batch_size == 16 * usual.batch_size
+    assert large.total_timesteps / large.rollout_size == usual.total_timesteps / usual.rollout_size
+    for named in (["--num-envs", "512"], ["--device", "cpu"]):
+        assert read_arguments(["--algorithm", "selfplay", *named]).batch_size == usual.batch_size
+    assert read_arguments([]).num_envs == DEFAULTS["maskable-ppo"].num_envs
 
 
 @pytest.mark.parametrize(

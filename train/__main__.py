@@ -14,11 +14,14 @@ from rich.console import Console
 from agents.network import description_of
 from train import run_folder
 from train.checkpoint import checkpoints
-from train.config import DEFAULTS, Config, MaskableConfig, SelfplayConfig, read_config
+from train.config import Config, MaskableConfig, SelfplayConfig, read_config
+from train.device import default_settings
 from train.evaluation import as_table
 from train.progress import Progress
 from train.run import Trainer
 from train.run_folder import RunError
+
+SIZES = {"--num-envs", "--num-steps", "--batch-size", "--total-timesteps"}  # who names one means the usual others
 
 
 def main(config: Config, console: Console) -> int:
@@ -96,11 +99,12 @@ def read_arguments(arguments: Sequence[str]) -> Config:
     """The settings on the command line, with the defaults of the algorithm named there."""
     names = argparse.ArgumentParser(add_help=False)
     names.add_argument("--algorithm", default="maskable-ppo")
-    named = names.parse_known_args([word for word in arguments if word not in ("-h", "--help")])[0].algorithm
-    default = DEFAULTS.get(named, DEFAULTS["maskable-ppo"])  # a wrong name is refused below
+    names.add_argument("--device", default="auto")
+    named = names.parse_known_args([word for word in arguments if word not in ("-h", "--help")])[0]
+    options = [name for word in arguments if (name := word.split("=")[0]).startswith("--") and name != "--resume"]
+    default = default_settings(named.algorithm, "cpu" if SIZES & set(options) else named.device)
     prog = f"python -m train --algorithm {default.algorithm}"  # whose help it is
     config = tyro.cli(type(default), default=default, prog=prog, args=list(arguments))
-    options = [name for word in arguments if (name := word.split("=")[0]).startswith("--") and name != "--resume"]
     if config.resume and options:
         raise RunError(f"--resume goes on with the settings of the run; leave out {' '.join(options)}")
     return config

@@ -27,6 +27,7 @@ from felicity_env.tables import Tables
 from train import checkpoint
 from train.advantages import advantages_of
 from train.config import SelfplayConfig
+from train.device import device_of, dtype_of
 from train.opponents import OpponentPool
 from train.policy import ACTIVATION, ActorCritic, fitting_options
 from train.progress import Progress
@@ -62,8 +63,8 @@ class SelfplayTrainer:
     def __init__(self, config: SelfplayConfig, folder: Path) -> None:
         self.config = config
         self.run = Run(config, folder, activation=ACTIVATION)
-        self.device = _device(config.device)
-        self.dtype = _dtype(config.precision, self.device)
+        self.device = device_of(config.device)
+        self.dtype = dtype_of(config.precision, self.device)
         torch.set_num_threads(config.threads)
         self.policy, self.average = (
             ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device) for _ in range(2)
@@ -321,15 +322,3 @@ def _critic_of(folder: Path) -> dict[str, Tensor]:
     if not checkpoint.checkpoints(folder):
         return {}
     return tensors_of("policy.critic.", checkpoint.load(folder, say=print).arrays)
-
-
-def _device(wish: str) -> str:
-    if wish == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda: torch finds no CUDA device here; leave the option out, or use cpu")
-    return ("cuda" if torch.cuda.is_available() else "cpu") if wish == "auto" else wish
-
-
-def _dtype(wish: str, device: str) -> torch.dtype:
-    """Half precision where the machine computes faster with it."""
-    fast = device == "cuda" or torch.cpu._is_avx512_bf16_supported()
-    return torch.bfloat16 if wish == "bfloat16" or (wish == "auto" and fast) else torch.float32
