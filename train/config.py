@@ -193,8 +193,8 @@ class SelfplayConfig(Config):
     curve_every: int = 1_000_000
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where the networks are; auto: on a GPU if there is one. Unless a size is named, a run there has 16 times the
-    games, the decisions in a minibatch and the decisions in all."""
+    """Where the networks are; auto: on a GPU if there is one.
+    There a run has 16 times the games, minibatch and decisions, unless one of these is named."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the networks' products; auto: 16 bits where the machine is faster with them."""
     init: str | None = None
