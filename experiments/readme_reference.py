@@ -6,7 +6,7 @@ from typing import Any
 from agents.mixture import network_player
 from agents.network import NetworkPlayer
 from agents.table import REFERENCE
-from experiments.readme_results import source
+from experiments.readme_results import responses, source
 from experiments.report import shares_of
 from experiments.results import read_result
 from experiments.tables import estimate, table
@@ -64,4 +64,14 @@ def _strength_at(stored: dict[str, Any], n: int) -> str:
     return table(head, rows) + "\n\n" + source(stored)
 
 
-CARD_PARTS: dict[str, Callable[[], str]] = {"network": network, "lineage": lineage, "strength": strength}
+def exploited() -> str:
+    """What best responses win against copies of it."""
+    return responses([read_result("exploit_net_4p")])
+
+
+CARD_PARTS: dict[str, Callable[[], str]] = {
+    "network": network,
+    "lineage": lineage,
+    "strength": strength,
+    "exploited": exploited,
+}

@@ -1,6 +1,6 @@
 """The parts of README.md that come from stored results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -194,7 +194,11 @@ def _signed(gain: dict[str, float]) -> str:
 def exploit() -> str:
     """What best responses win against each player."""
     found = [read_result(path.stem) for path in RESULTS.glob("exploit_*.json")]
-    found.sort(key=lambda stored: -stored["results"]["gain"]["value"])
+    return responses(sorted(found, key=lambda stored: -stored["results"]["gain"]["value"]))
+
+
+def responses(found: Sequence[dict[str, Any]]) -> str:
+    """A row for what is stored of each player's best responses."""
     head = ("players", "target", "best response alone against copies of it", "gain over par", "it began from", "runs")
     return table(head, map(_response_row, found)) + "\n\n" + "\n\n".join(map(source, found))
 
