@@ -10,9 +10,8 @@ from rich.console import Console
 
 from experiments import tournament
 from experiments.command import GOES_ON, run_command
-from experiments.results import place_of
+from experiments.results import store
 from experiments.tournament_plots import NAMES
-from train.run_folder import write_json
 
 RUNGS = ("pass", "random", "greedy", "anchor", "ev", "tuned", "mc:100", "ismcts:100")  # weakest first
 SEED = 2**61  # apart from training (below 2**32), tuning (2**60) and the evaluation of runs (2**62)
@@ -39,8 +38,7 @@ class Config(tournament.Config):
 def main(config: Config) -> int:
     """Play or take up the tournament, and store what it says."""
     _, content = tournament.play(config, Console(), command="ladder")
-    path = place_of("ladder", config)
-    write_json(path, content)
+    path = store("ladder", content)
     for name in NAMES:
         path.with_name(f"ladder_{name}.png").write_bytes((config.out / f"{name}.png").read_bytes())
     return 0

@@ -96,9 +96,9 @@ def matches_of(config: Config) -> dict[Match, int]:
         code = f"{kind}:{_kept_playouts(kind, config)}" if kind in SEARCHES else kind
         many = config.search_deals if is_search(config.player, code) else config.deals
         deals = config.timed_deals if kind in SEARCHES else many
-        others = config.num_players - 1 if is_search(code) and not is_search(config.player) else 1
+        times = config.num_players - 1 if is_search(code) and not is_search(config.player) else 1
         found[Match.of(config.player, code, config.num_players)] = deals
-        found[Match.of(code, config.player, config.num_players)] = deals * others
+        found[Match.of(code, config.player, config.num_players)] = deals * times
     return found
 
 

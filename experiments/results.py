@@ -33,26 +33,28 @@ def _plain(config: Any) -> dict[str, Any]:
 
 
 def write_result(name: str, config: Any, results: Any, *, started: float, command: str | None = None) -> Path:
-    """Store `results` as NAME.json where `place_of` says, and say so; plots belong beside it.
+    """Store `results` with where they come from, as `store` does.
 
     started: `time.monotonic()` when the measurement began. command: `experiments.COMMAND`, if it is not the name.
     """
-    path = place_of(name, config)
-    write_json(path, provenance_of(command or name, config, started=started) | {"results": results})
+    return store(name, provenance_of(command or name, config, started=started) | {"results": results})
+
+
+def store(name: str, content: dict[str, Any]) -> Path:
+    """Write `results/NAME.json`, or `OTHERS/NAME.json` if one of other settings lies there; plots belong beside it."""
+    path = RESULTS / f"{name}.json"
+    if unlike := _unlike_stored(name, content["config"]):
+        print(f"{path} is of other settings ({', '.join(unlike)}) and stays; delete it to store this one there")
+        path = OTHERS / path.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, content)
     print(f"written to {path}")
     return path
 
 
-def place_of(name: str, config: Any) -> Path:
-    """Where a result of these settings belongs: `results/NAME.json`, unless one of other settings lies there."""
-    stored, settings = RESULTS / f"{name}.json", _plain(config)
-    kept = read_result(name)["config"] if stored.exists() else settings
-    unlike = [key for key in kept | settings if kept.get(key) != settings.get(key) and key not in WITHOUT_INFLUENCE]
-    if unlike:
-        print(f"{stored} is of other settings ({', '.join(unlike)}) and stays; delete it to store this one there")
-    folder = OTHERS if unlike else RESULTS
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{name}.json"
+def _unlike_stored(name: str, settings: dict[str, Any]) -> list[str]:
+    kept = read_result(name)["config"] if (RESULTS / f"{name}.json").exists() else settings
+    return [key for key in kept | settings if kept.get(key) != settings.get(key) and key not in WITHOUT_INFLUENCE]
 
 
 def read_result(name: str) -> dict[str, Any]:

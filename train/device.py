@@ -7,7 +7,7 @@ import torch
 from train.config import DEFAULTS, Config, SelfplayConfig
 
 _TIMES = 16  # as many games, decisions in a minibatch and decisions in all: as many updates, of better estimates
-_SIZES = ("num_envs", "batch_size", "total_timesteps", "curve_every")
+_ENLARGED = ("num_envs", "batch_size", "total_timesteps", "curve_every")
 
 
 def default_settings(algorithm: str, device: str) -> Config:
@@ -15,7 +15,7 @@ def default_settings(algorithm: str, device: str) -> Config:
     default = DEFAULTS.get(algorithm, DEFAULTS["maskable-ppo"])  # a wrong name is refused elsewhere
     if not isinstance(default, SelfplayConfig) or device_of(device) != "cuda":
         return default
-    return replace(default, **{name: _TIMES * getattr(default, name) for name in _SIZES})
+    return replace(default, **{name: _TIMES * getattr(default, name) for name in _ENLARGED})
 
 
 def device_of(wish: str) -> str:
