@@ -48,9 +48,11 @@ class Config:
     deals: int = 10_000
     """For each match, each under all rotations of the seats."""
     search_deals: int = 500
-    """For each match with copies of a search; where it is alone, times their number."""
+    """For each match with a search."""
     timed_deals: int = 60
-    """The same with a search that is given `milliseconds`."""
+    """For each match with copies of a search that is given `milliseconds`."""
+    lone_deals: int = 180
+    """For each match in which one such search is alone among copies of the player."""
     seed: int = SEED
     """Of deals and seats."""
     workers: int = os.cpu_count() or 1
@@ -69,7 +71,7 @@ class Config:
         for code in (self.player, *self.against):
             if code not in SEARCHES:
                 agents.make(code)
-        for name in ("deals", "search_deals", "timed_deals"):
+        for name in ("deals", "search_deals", "timed_deals", "lone_deals"):
             if getattr(self, name) < 2:
                 raise ValueError(f"--{name.replace('_', '-')} must be at least 2")
 
@@ -87,18 +89,14 @@ def playouts_within(kind: str, config: Config) -> int:
 
 
 def matches_of(config: Config) -> dict[Match, int]:
-    """Both formats against each of the others, and the deals of each match. How many playouts fit in a time is kept.
-
-    A search that is alone plays more deals than its copies do: it takes no longer.
-    """
+    """Both formats against each of the others, and the deals of each match. How many playouts fit in a time is kept."""
     found = {}
     for kind in config.against:
         code = f"{kind}:{_kept_playouts(kind, config)}" if kind in SEARCHES else kind
-        many = config.search_deals if is_search(config.player, code) else config.deals
-        deals = config.timed_deals if kind in SEARCHES else many
-        times = config.num_players - 1 if is_search(code) and not is_search(config.player) else 1
-        found[Match.of(config.player, code, config.num_players)] = deals
-        found[Match.of(code, config.player, config.num_players)] = deals * times
+        plain = config.search_deals if is_search(config.player, code) else config.deals
+        copies, alone = (config.timed_deals, config.lone_deals) if kind in SEARCHES else (plain, plain)
+        found[Match.of(config.player, code, config.num_players)] = copies
+        found[Match.of(code, config.player, config.num_players)] = alone
     return found
 
 

@@ -314,6 +314,7 @@ def test_the_reference_player_is_measured_in_both_formats_against_searches_of_a_
         deals=6,
         search_deals=4,
         timed_deals=2,
+        lone_deals=3,
         workers=1,
         out=tmp_path / "out",
     )
@@ -325,7 +326,7 @@ def test_the_reference_player_is_measured_in_both_formats_against_searches_of_a_
     assert 1 <= int(timed.removeprefix("mc:")) < 100
     names = [(pair["one"], pair["rest"]) for pair in pairs]
     assert names == [pair for code in (*others, timed) for pair in ((config.player, code), (code, config.player))]
-    assert [pair["measures"]["win_share"]["blocks"] for pair in pairs] == [6, 6, 4, 8, 2, 4]
+    assert [pair["measures"]["win_share"]["blocks"] for pair in pairs] == [6, 6, 4, 4, 2, 3]
     capfd.readouterr()
     reference_strength.main(config)  # a second time nothing is timed or played
     assert json.loads((stored / "reference_strength_3p.json").read_text())["results"] == written["results"]
