@@ -9,7 +9,6 @@ https://doi.org/10.1007/BF01737554).
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from itertools import count, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -62,16 +61,10 @@ def network_player(path: str) -> PolicyPlayer:
     `PATH@greedy` takes the best actions. Raises `ValueError` naming what is missing, damaged or out of date.
     """
     folder = Path(path.removesuffix(GREEDY))
-    members = [] if description_of(folder).exists() else list(takewhile(_has_policy, _numbered(folder)))
-    if not members:
+    if description_of(folder).exists() or not (folder / "0").is_dir():
         return NetworkPlayer(path)
+    numbers = sorted(int(member.name) for member in folder.iterdir() if member.name.isdecimal())
+    if numbers != list(range(len(numbers))):
+        raise ValueError(f"no mixture can be read from {folder}: its folders are {numbers}, not 0, 1, ...")
     how = GREEDY if path.endswith(GREEDY) else ""
-    return MixturePlayer([NetworkPlayer(f"{member}{how}") for member in members])
-
-
-def _numbered(folder: Path) -> Iterator[Path]:
-    return (folder / str(number) for number in count())
-
-
-def _has_policy(folder: Path) -> bool:
-    return description_of(folder).exists()
+    return MixturePlayer([NetworkPlayer(f"{folder / str(number)}{how}") for number in numbers])

@@ -193,6 +193,8 @@ def pack_all(lineages: Sequence[list[dict[str, Any]]], config: Config) -> None:
     """Put the last policy of every seed into a folder of its own in `config.pack`, in place of what was there."""
     for old in [*config.pack.glob("policy.*"), *config.pack.glob("*/policy.*")]:
         old.unlink()
+        if not any(old.parent.iterdir()):  # what is left must not pass for a member that lost its policy
+            old.parent.rmdir()
     for place, seed in enumerate(config.seeds):
         pack(config.policy(seed, len(ROUNDS)), config.pack / str(place), **{LINEAGE: lineages[place]})
 

@@ -177,6 +177,16 @@ def test_the_greedy_form_of_a_mixture_is_that_of_its_members(tmp_path):
         assert all(member.greedy for member in greedy.members)
 
 
+def test_a_mixture_that_lacks_a_member_is_refused(tmp_path):
+    mixture_of(tmp_path, 3)
+    (tmp_path / "2" / "policy.json").unlink()
+    with pytest.raises(ValueError, match=r"no policy can be read from .*2:"):
+        agents.make(f"net:{tmp_path}")
+    (tmp_path / "1").rename(tmp_path / "3")
+    with pytest.raises(ValueError, match=r"its folders are \[0, 2, 3\]"):
+        agents.make(f"net:{tmp_path}")
+
+
 def test_runs_that_lie_in_one_folder_are_no_mixture(tmp_path):
     for name in ("first", "second"):
         saved_policy(tmp_path / name)
