@@ -3,8 +3,11 @@
 It begins with a network distilled from search (`train.distill`). From there several seeds learn by self-play at tables
 of 3, 4 and 5, held near a slow average of themselves, with players of the ladder among the others. Then follow rounds
 of a league: each seed becomes a best response to the mixture of all, then all seeds learn on with these, and those of
-the rounds before, as guests; in the late rounds with less entropy and a few searches among the others, in the last ones
-with more of them. `agents.make("net")` becomes the mixture of all seeds.
+the rounds before, as guests; in the late rounds with less entropy and a few searches among the others, then with more
+of them, and in the last ones with clones of strong searches (`train.clone`), made anew in each, which are so fast that
+the seeds learn from many more decisions. `agents.make("net")` becomes the mixture of all seeds.
+
+`--first-round 9` goes on from the reference player that is packed, without the run folders of the rounds before.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -25,8 +28,8 @@ from agents.network import description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import write_result
-from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, distilled
-from train.run_folder import CONFIG, write_json
+from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, imitated
+from train.run_folder import CONFIG, RunError, write_json
 
 LEARNING_RATE = 0.0005
 FIRST = (
@@ -42,11 +45,17 @@ LATE = (
     "--ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.1 anchor=0.25 ev=0.1 tuned=0.15 "
     "mc:50=0.05 net:{distilled}=0.1 --guests mc:100=0.1 {exploiters}"
 )
-LAST = (
+SEARCHES = (
     "--ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.05 anchor=0.2 ev=0.08 tuned=0.12 "
     "mc:100=0.35 --guests mc:100=0.05 {exploiters}"
 )
-ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[LAST] * 2)  # of the league
+CLONED = (
+    "--num-envs 2048 --num-steps 32 --update-epochs 2 --ent-coef 0.01 --ent-coef-end 0.003 "
+    "--mix self=0.1 anchor=0.2 ev=0.05 tuned=0.1 net:{mc}=0.2 net:{ismcts}=0.15 "
+    "--guests anchor=0.03 tuned=0.02 net:{mc}=0.05 net:{ismcts}=0.05 {exploiters}"
+)
+ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[CLONED] * 2)  # of the league
+CLONES = {"mc": "mc:800@2", "ismcts": "ismcts:800@2"}  # what is cloned
 EXPLOITERS_WEIGHTS = (0.15, 0.1)  # beside those of the mix: of all the newest, of all those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
@@ -68,8 +77,14 @@ class Config:
     """Decisions that each best response learns from."""
     round_timesteps: int = 1_500_000
     """Decisions that each seed learns from in a round of the league."""
+    cloned_timesteps: int = 20_000_000
+    """The same in a round against clones of searches."""
+    first_round: int = 0
+    """Round to begin with, 0 for the whole; one against clones can go on from the policies in `pack`."""
     distill: str = ""
     """More settings of `python -m train.distill`, as one text."""
+    clone: str = ""
+    """More settings of `python -m train.clone`, as one text."""
     workers: int = 2
     """Runs at a time, each on one core."""
     runs: Path = Path("runs/reference")
@@ -79,6 +94,14 @@ class Config:
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds)
+        possible = [0, *(1 + k for k, text in enumerate(ROUNDS) if text == CLONED)]
+        if self.first_round not in possible:
+            raise ValueError(f"--first-round must be one of {possible}, not {self.first_round}")
+
+    @property
+    def name(self) -> str:
+        """Of the result."""
+        return f"reference_from_{self.first_round}" if self.first_round else "reference"
 
     @property
     def distilled(self) -> Path:
@@ -89,6 +112,12 @@ class Config:
         """Where a seed's run in a round of the league lies; 0: the one before the first round."""
         return self.runs / f"round{number}-seed{seed}"
 
+    def begin(self, seed: int, number: int) -> Path:
+        """Where the policy lies that a seed begins a round with."""
+        if number > self.first_round:
+            return self.policy(seed, number - 1)
+        return self.mixture(number - 1) / str(self.seeds.index(seed))
+
     def exploiter(self, seed: int, number: int) -> Path:
         """Where the best response lies that began with a seed's policy and is met from a round on."""
         return self.runs / f"exploiter{number}-seed{seed}"
@@ -97,6 +126,10 @@ class Config:
         """Where the mixture of all seeds after a round lies."""
         return self.runs / f"mixture{number}"
 
+    def clone_of(self, name: str, number: int) -> Path:
+        """Where the clone of a search lies that is met in a round."""
+        return self.runs / f"clone{number}-{name}"
+
 
 def policy_options(seed: int, number: int, config: Config) -> list[str]:
     """For `python -m train`: a seed before the league (number 0) or in a round of it."""
@@ -104,22 +137,25 @@ def policy_options(seed: int, number: int, config: Config) -> list[str]:
     if not number:
         return _options(FIRST.format(**names), seed, config.first_timesteps, config.distilled, AGAINST, config)
     names["exploiters"] = " ".join(_exploiters(number, config))
-    begin = config.policy(seed, number - 1)
-    return _options(ROUNDS[number - 1].format(**names), seed, config.round_timesteps, begin, AGAINST, config)
+    names |= {name: shlex.quote(str(config.clone_of(name, number))) for name in CLONES}
+    text, begin = ROUNDS[number - 1], config.begin(seed, number)
+    timesteps = config.cloned_timesteps if text == CLONED else config.round_timesteps
+    return _options(text.format(**names), seed, timesteps, begin, AGAINST, config)
 
 
 def _exploiters(number: int, config: Config) -> Iterator[str]:
     """NAME=WEIGHT of every best response that is met in a round."""
     newest, older = EXPLOITERS_WEIGHTS
-    for earlier in range(1, number + 1):
-        weight = newest if earlier == number else older / (number - 1)
+    first = max(1, config.first_round)
+    for earlier in range(first, number + 1):
+        weight = newest if earlier == number else older / (number - first)
         for seed in config.seeds:
             yield shlex.quote(f"net:{config.exploiter(seed, earlier)}={weight / len(config.seeds):.4f}")
 
 
 def exploiter_options(seed: int, number: int, config: Config) -> list[str]:
     """For `python -m train`: the best response to the mixture that begins with a seed's policy, met from a round on."""
-    mixture, begin = config.mixture(number - 1), config.policy(seed, number - 1)
+    mixture, begin = config.mixture(number - 1), config.begin(seed, number)
     against = (f"net:{mixture}",)
     return _options(
         EXPLOITER.format(mixture=shlex.quote(str(mixture))), seed, config.exploiter_timesteps, begin, against, config
@@ -144,14 +180,19 @@ def pack(policy: Path, folder: Path, **about: Any) -> None:
 
 @dataclass(frozen=True)
 class Round:
-    """What `trained` tells of the runs of a round, one for each seed; there are no exploiters in round 0."""
+    """What `trained` tells of the runs of a round, one for each seed, and how its clones were made.
+
+    There are no exploiters in round 0, and clones in the last rounds alone.
+    """
 
     exploiters: list[dict[str, Any]]
     policies: list[dict[str, Any]]
+    clones: list[dict[str, Any]]
 
 
 def train_round(number: int, config: Config) -> Round:
-    """Train the best responses of a round, then all seeds, and make their mixture."""
+    """Make the clones of a round, train its best responses, then all seeds, and make their mixture."""
+    clones = cloned_networks(number, config) if number and ROUNDS[number - 1] == CLONED else []
     seeds = config.seeds if number else ()
     responses = [(config.exploiter(seed, number), exploiter_options(seed, number, config)) for seed in seeds]
     exploiters = list(all_trained(responses, workers=config.workers))
@@ -159,22 +200,58 @@ def train_round(number: int, config: Config) -> Round:
     policies = list(all_trained(wanted, workers=config.workers))
     for place, seed in enumerate(config.seeds):
         pack(config.policy(seed, number), config.mixture(number) / str(place))
-    return Round(exploiters, policies)
+    return Round(exploiters, policies, clones)
 
 
 def distilled_network(config: Config) -> dict[str, Any]:
     """Make the network that all seeds begin with, or what is missing of it: a step for their lineages."""
-    own = shlex.split(config.distill)
-    distilled(config.distilled, ["--threads", str(config.workers), *own])
-    begun = json.loads((config.distilled / CONFIG).read_text())
-    command = shlex.join(["python", "-m", "train.distill", "--run", str(config.distilled), *own])
-    return {"step": "distilled", "command": command, "commit": begun["commit"]}
+    return _imitated("distilled", "distill", config.distilled, shlex.split(config.distill), config)
 
 
-def lineage(place: int, start: dict[str, Any], rounds: Sequence[Round], config: Config) -> list[dict[str, Any]]:
+def cloned_networks(number: int, config: Config) -> list[dict[str, Any]]:
+    """Make the clones that are met in a round, or what is missing of them: steps for the lineages."""
+    return [
+        _imitated(f"clone of {name}, round {number}", "clone", config.clone_of(name, number), own, config)
+        for name, code in CLONES.items()
+        for own in [["--code", code, "--others", f"net:{config.mixture(number - 1)}", *shlex.split(config.clone)]]
+    ]
+
+
+def _imitated(name: str, command: str, folder: Path, own: list[str], config: Config) -> dict[str, Any]:
+    imitated(command, folder, ["--threads", str(config.workers), *own])
+    begun = json.loads((folder / CONFIG).read_text())
+    return {
+        "step": name,
+        "command": shlex.join(["python", "-m", f"train.{command}", "--run", str(folder), *own]),
+        "commit": begun["commit"],
+    }
+
+
+def beginnings(config: Config) -> list[list[dict[str, Any]]]:
+    """What all seeds begin with, made or unpacked: the lineage of each."""
+    if not config.first_round:
+        return [[distilled_network(config)] for _ in config.seeds]
+    folder = config.mixture(config.first_round - 1)
+    if not folder.exists():  # or the pack may hold a later player by now
+        unpack(config.pack, folder, len(config.seeds))
+    found = [json.loads((folder / str(place) / "policy.json").read_text()) for place in range(len(config.seeds))]
+    return [about[LINEAGE] for about in found]
+
+
+def unpack(packed: Path, folder: Path, count: int) -> None:
+    """Copy the policies of a packed player, which must be so many, into a folder."""
+    members = sorted(member for member in packed.glob("[0-9]*") if member.is_dir())
+    if len(members) != count:
+        raise RunError(f"{packed} holds {len(members)} policies, and there are {count} seeds")
+    for member in members:
+        shutil.copytree(member, folder / member.name)
+
+
+def lineage(place: int, start: list[dict[str, Any]], rounds: dict[int, Round], config: Config) -> list[dict[str, Any]]:
     """How the policy in a place was made, step by step."""
-    seed, steps = config.seeds[place], [start]
-    for number, runs in enumerate(rounds):
+    seed, steps = config.seeds[place], list(start)
+    for number, runs in rounds.items():
+        steps += runs.clones
         if number:
             options = exploiter_options(seed, number, config)
             steps.append(_step(f"best response {number}", options, runs.exploiters[place]))
@@ -199,10 +276,10 @@ def pack_all(lineages: Sequence[list[dict[str, Any]]], config: Config) -> None:
         pack(config.policy(seed, len(ROUNDS)), config.pack / str(place), **{LINEAGE: lineages[place]})
 
 
-def curves(place: int, rounds: Sequence[Round]) -> dict[str, list[dict[str, Any]]]:
+def curves(place: int, rounds: dict[int, Round]) -> dict[str, list[dict[str, Any]]]:
     """A seed's learning curve, through all rounds, and what best responses won of the mixture before each."""
     curve, responses, before = [], [], 0
-    for number, runs in enumerate(rounds):
+    for number, runs in rounds.items():
         if number:
             responses.append({"timesteps": before, "results": runs.exploiters[place]["results"]})
         curve += [point | {"timesteps": before + point["timesteps"]} for point in runs.policies[place]["curve"]]
@@ -245,17 +322,17 @@ def _share(table: dict[str, Any], name: str) -> float:
 def main(config: Config) -> None:
     """Train, pack and store."""
     started, console = time.monotonic(), Console()
-    start, rounds = distilled_network(config), []
-    for number in range(len(ROUNDS) + 1):
+    starts, rounds = beginnings(config), {}
+    for number in range(config.first_round, len(ROUNDS) + 1):
         console.print(f"round {number} of {len(ROUNDS)}: progress is in {config.runs}/*.log", highlight=False)
-        rounds.append(train_round(number, config))
-    lineages = [lineage(place, start, rounds, config) for place in range(len(config.seeds))]
+        rounds[number] = train_round(number, config)
+    lineages = [lineage(place, start, rounds, config) for place, start in enumerate(starts)]
     pack_all(lineages, config)
     results = [
         {"seed": seed, "lineage": lineages[place], **curves(place, rounds)} for place, seed in enumerate(config.seeds)
     ]
     settings = {name: value for name, value in asdict(config).items() if name not in ("runs", "pack")}
-    path = write_result("reference", settings, results, started=started)
+    path = write_result(config.name, settings, results, started=started, command="reference")
     plot(results, path.with_suffix(".png"))
     console.print(f"the reference player is in {config.pack}", highlight=False)
 

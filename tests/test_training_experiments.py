@@ -223,7 +223,7 @@ def test_arms_are_trained_after_those_that_their_options_name():
 
 def test_a_network_is_distilled_for_the_arms_that_want_one(tmp_path, stored, monkeypatch):
     asked = []
-    monkeypatch.setattr(ablation, "distilled", lambda folder, _: asked.append(folder))
+    monkeypatch.setattr(ablation, "imitated", lambda _, folder, __: asked.append(folder))
     monkeypatch.setattr(ablation, "all_trained", lambda runs, **_: [{} for _ in runs])
     config = ablation.Config(runs=tmp_path, seeds=(0, 3))
     assert len(list(ablation.all_runs(["base", "2 x 64"], config))) == 4
@@ -250,11 +250,15 @@ def test_an_arm_that_is_not_there_and_a_lonely_seed_are_named():
         ablation.Config(seeds=(1,))
 
 
-def reference_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> reference.Config:
-    """Small, with a pack that holds an older policy and a model card."""
+def make_small(monkeypatch: pytest.MonkeyPatch, *rounds: str) -> None:
+    """Leagues with these rounds and small networks from here on."""
     monkeypatch.setattr(reference, "AGAINST", ("anchor", "ev"))
-    monkeypatch.setattr(reference, "ROUNDS", (reference.EARLY, reference.LATE))
+    monkeypatch.setattr(reference, "ROUNDS", rounds)
     monkeypatch.setattr(reference, "DISTILLED_LAYERS", f"{SMALL} --hidden-sizes 8 --raises")
+
+
+def reference_config(folder: Path) -> reference.Config:
+    """Small, with a pack that holds an older policy and a model card."""
     pack = folder / "pack"
     for place in ("", "0", "7"):
         (pack / place).mkdir(exist_ok=True)
@@ -265,9 +269,20 @@ def reference_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> reference
     return reference.Config(seeds=(0, 1), num_players=(3,), **steps, distill=small, runs=folder, pack=pack)
 
 
-def test_the_reference_player_is_the_mixture_of_seeds_that_played_a_league(tmp_path, stored, monkeypatch):
-    config = reference_config(tmp_path, monkeypatch)
-    reference.main(config)
+@pytest.fixture(scope="module")
+def league(tmp_path_factory) -> tuple[reference.Config, Path]:
+    """A small league that was played, and where its results are."""
+    folder = tmp_path_factory.mktemp("league")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(results, "RESULTS", folder / "results")
+        make_small(monkeypatch, reference.EARLY, reference.LATE)
+        config = reference_config(folder)
+        reference.main(config)
+    return config, folder / "results"
+
+
+def test_the_reference_player_is_the_mixture_of_seeds_that_played_a_league(league):
+    config, stored = league
     packed = agents.make(f"net:{config.pack}")
     assert isinstance(packed, MixturePlayer)
     last = [agents.make(f"net:{config.policy(seed, 2)}").digest for seed in config.seeds]
@@ -285,11 +300,52 @@ def test_the_reference_player_is_the_mixture_of_seeds_that_played_a_league(tmp_p
     assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_is_stored_of_the_reference_player_is_its_curve_through_all_rounds_and_its_best_responses(
-    tmp_path, stored, monkeypatch
-):
-    config = reference_config(tmp_path, monkeypatch)
+def test_a_league_goes_on_from_the_packed_player_and_meets_clones_of_searches(tmp_path, stored, monkeypatch):
+    monkeypatch.setattr(reference, "CLONED", reference.CLONED.replace("--num-envs 2048 --num-steps 32 ", ""))
+    make_small(monkeypatch, reference.EARLY, reference.CLONED)
+    monkeypatch.setattr(reference, "CLONES", {"mc": "mc:2", "ismcts": "ismcts:2"})
+    small = "--parts 1 --part-size 100 --num-players 3 --num-envs 6 --hidden-sizes 8 --epochs 1 --batch-size 50"
+    config = replace(reference_config(tmp_path), first_round=2, cloned_timesteps=700, clone=small)
+    shutil.rmtree(config.pack / "7")
+    (config.pack / "policy.json").unlink()
+    for place in ("0", "1"):
+        layers = ActorCritic((8,), raises=True, seed=int(place)).layers()
+        about = {"open_mice": True, "activation": "relu", "algorithm": "selfplay", "lineage": [{"step": "once"}]}
+        (config.pack / place).mkdir(exist_ok=True)
+        save_policy(config.pack / place, layers, **about)
+    before = [member.digest for member in agents.make(f"net:{config.pack}").members]
     reference.main(config)
+    for place, member in enumerate(agents.make(f"net:{config.pack}").members):
+        names = ["clone of mc, round 2", "clone of ismcts, round 2", "best response 2", "round 2"]
+        assert [step["step"] for step in member.about["lineage"]] == ["once", *names]
+        mc, _, response, learned = (step["command"] for step in member.about["lineage"][1:])
+        begun = config.mixture(1) / str(place)
+        assert f"--others net:{config.mixture(1)}" in mc
+        assert f"--init {begun} " in response
+        assert f"--init {begun} " in learned
+        assert agents.make(f"net:{begun}").digest == before[place] != member.digest
+        assert f"net:{config.clone_of('ismcts', 2)}=0.15" in learned
+        assert f"net:{config.exploiter(1, 2)}=0.0750" in learned
+        assert "exploiter1" not in learned
+        assert member.about["lineage"][-1]["decisions"] >= 700
+    after = agents.make(f"net:{config.pack}").digest
+    monkeypatch.setattr(training, "_train", lambda *_: pytest.fail("all is there already"))
+    reference.main(config)  # begins with what was packed before its own
+    assert agents.make(f"net:{config.pack}").digest == after
+    assert [path.name for path in stored.glob("*.json")] == ["reference_from_2.json"]
+
+
+def test_the_league_goes_on_with_rounds_against_clones_alone_and_as_many_seeds(tmp_path):
+    with pytest.raises(ValueError, match=r"--first-round must be one of \[0, 9, 10\], not 3"):
+        reference.Config(first_round=3)
+    with pytest.raises(RunError, match="holds 4 policies, and there are 2 seeds"):
+        reference.main(reference.Config(first_round=9, seeds=(0, 1), runs=tmp_path))
+
+
+def test_what_is_stored_of_the_reference_player_is_its_curve_through_all_rounds_and_its_best_responses(
+    league, monkeypatch
+):
+    config, stored = league
     before = agents.make(f"net:{config.pack}").digest
     for run in json.loads((stored / "reference.json").read_text())["results"]:
         steps = [point["timesteps"] for point in run["curve"]]
@@ -299,6 +355,8 @@ def test_what_is_stored_of_the_reference_player_is_its_curve_through_all_rounds_
             [f"net:{config.mixture(number)}"] for number in (0, 1)
         ]
         assert all(steps.count(point["timesteps"]) for point in run["best_responses"])
+    make_small(monkeypatch, reference.EARLY, reference.LATE)
+    monkeypatch.setattr(results, "RESULTS", stored)
     monkeypatch.setattr(training, "_train", lambda *_: pytest.fail("all is there already"))
     reference.main(config)
     assert agents.make(f"net:{config.pack}").digest == before

@@ -39,7 +39,7 @@ class Config(ImitationConfig):
     """The player; mc:800@2 is mc:800 on two cores."""
     others: tuple[str, ...] = ("net",)
     """Codes of the players beside it."""
-    parts: int = 20
+    parts: int = 12
     """Files of samples."""
     part_size: int = 10_000
     """Samples in a file."""
