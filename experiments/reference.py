@@ -4,7 +4,7 @@ It begins with a network distilled from search (`train.distill`). From there sev
 of 3, 4 and 5, held near a slow average of themselves, with players of the ladder among the others. Then follow rounds
 of a league: each seed becomes a best response to the mixture of all, then all seeds learn on with these, and those of
 the rounds before, as guests; in the late rounds with less entropy and a few searches among the others, then with more
-of them, and in the last ones with clones of strong searches (`train.clone`), made anew in each, which are so fast that
+of them, and in the last ones with a clone of a strong search (`train.clone`), made anew in each, which is so fast that
 the seeds learn from many more decisions. `agents.make("net")` becomes the mixture of all seeds.
 
 `--first-round 9` goes on from the reference player that is packed, without the run folders of the rounds before.
@@ -51,11 +51,11 @@ SEARCHES = (
 )
 CLONED = (
     "--num-envs 2048 --num-steps 32 --update-epochs 2 --ent-coef 0.01 --ent-coef-end 0.003 "
-    "--mix self=0.1 anchor=0.2 ev=0.05 tuned=0.1 net:{mc}=0.2 net:{ismcts}=0.15 "
-    "--guests anchor=0.03 tuned=0.02 net:{mc}=0.05 net:{ismcts}=0.05 {exploiters}"
+    "--mix self=0.1 anchor=0.2 ev=0.05 tuned=0.1 net:{clone}=0.35 "
+    "--guests anchor=0.03 tuned=0.02 net:{clone}=0.1 {exploiters}"
 )
 ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[CLONED] * 2)  # of the league
-CLONES = {"mc": "mc:800@2", "ismcts": "ismcts:800@2"}  # what is cloned
+SEARCH = "mc:800@2"  # is cloned; what beats the clone beats stronger searches too, and ismcts
 EXPLOITERS_WEIGHTS = (0.15, 0.1)  # beside those of the mix: of all the newest, of all those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
@@ -126,9 +126,9 @@ class Config:
         """Where the mixture of all seeds after a round lies."""
         return self.runs / f"mixture{number}"
 
-    def clone_of(self, name: str, number: int) -> Path:
+    def clone_of(self, number: int) -> Path:
         """Where the clone of a search lies that is met in a round."""
-        return self.runs / f"clone{number}-{name}"
+        return self.runs / f"clone{number}"
 
 
 def policy_options(seed: int, number: int, config: Config) -> list[str]:
@@ -137,7 +137,7 @@ def policy_options(seed: int, number: int, config: Config) -> list[str]:
     if not number:
         return _options(FIRST.format(**names), seed, config.first_timesteps, config.distilled, AGAINST, config)
     names["exploiters"] = " ".join(_exploiters(number, config))
-    names |= {name: shlex.quote(str(config.clone_of(name, number))) for name in CLONES}
+    names["clone"] = shlex.quote(str(config.clone_of(number)))
     text, begin = ROUNDS[number - 1], config.begin(seed, number)
     timesteps = config.cloned_timesteps if text == CLONED else config.round_timesteps
     return _options(text.format(**names), seed, timesteps, begin, AGAINST, config)
@@ -180,19 +180,19 @@ def pack(policy: Path, folder: Path, **about: Any) -> None:
 
 @dataclass(frozen=True)
 class Round:
-    """What `trained` tells of the runs of a round, one for each seed, and how its clones were made.
+    """What `trained` tells of the runs of a round, one for each seed, and how the clone was made that they met.
 
     There are no exploiters in round 0, and clones in the last rounds alone.
     """
 
     exploiters: list[dict[str, Any]]
     policies: list[dict[str, Any]]
-    clones: list[dict[str, Any]]
+    clone: dict[str, Any] | None
 
 
 def train_round(number: int, config: Config) -> Round:
-    """Make the clones of a round, train its best responses, then all seeds, and make their mixture."""
-    clones = cloned_networks(number, config) if number and ROUNDS[number - 1] == CLONED else []
+    """Make the clone of a round, train its best responses, then all seeds, and make their mixture."""
+    clone = cloned_network(number, config) if number and ROUNDS[number - 1] == CLONED else None
     seeds = config.seeds if number else ()
     responses = [(config.exploiter(seed, number), exploiter_options(seed, number, config)) for seed in seeds]
     exploiters = list(all_trained(responses, workers=config.workers))
@@ -200,7 +200,7 @@ def train_round(number: int, config: Config) -> Round:
     policies = list(all_trained(wanted, workers=config.workers))
     for place, seed in enumerate(config.seeds):
         pack(config.policy(seed, number), config.mixture(number) / str(place))
-    return Round(exploiters, policies, clones)
+    return Round(exploiters, policies, clone)
 
 
 def distilled_network(config: Config) -> dict[str, Any]:
@@ -208,13 +208,17 @@ def distilled_network(config: Config) -> dict[str, Any]:
     return _imitated("distilled", "distill", config.distilled, shlex.split(config.distill), config)
 
 
-def cloned_networks(number: int, config: Config) -> list[dict[str, Any]]:
-    """Make the clones that are met in a round, or what is missing of them: steps for the lineages."""
-    return [
-        _imitated(f"clone of {name}, round {number}", "clone", config.clone_of(name, number), own, config)
-        for name, code in CLONES.items()
-        for own in [["--code", code, "--others", f"net:{config.mixture(number - 1)}", *shlex.split(config.clone)]]
-    ]
+def cloned_network(number: int, config: Config) -> dict[str, Any]:
+    """Make the clone that is met in a round, or what is missing of it: a step for the lineages."""
+    options = clone_options(number, config)
+    return _imitated(f"clone, round {number}", "clone", config.clone_of(number), options, config)
+
+
+def clone_options(number: int, config: Config) -> list[str]:
+    """For `python -m train.clone`: a search at tables of the newest mixture; with the samples of the rounds before."""
+    before = range(max(config.first_round, 1 + ROUNDS.index(CLONED)), number)
+    also = ["--also", *(str(config.clone_of(earlier)) for earlier in before)] if before else []
+    return ["--code", SEARCH, "--others", f"net:{config.mixture(number - 1)}", *also, *shlex.split(config.clone)]
 
 
 def _imitated(name: str, command: str, folder: Path, own: list[str], config: Config) -> dict[str, Any]:
@@ -251,7 +255,8 @@ def lineage(place: int, start: list[dict[str, Any]], rounds: dict[int, Round], c
     """How the policy in a place was made, step by step."""
     seed, steps = config.seeds[place], list(start)
     for number, runs in rounds.items():
-        steps += runs.clones
+        if runs.clone:
+            steps.append(runs.clone)
         if number:
             options = exploiter_options(seed, number, config)
             steps.append(_step(f"best response {number}", options, runs.exploiters[place]))

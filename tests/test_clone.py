@@ -104,11 +104,20 @@ def test_a_run_leaves_a_policy_and_what_is_there_is_not_made_again(tmp_path, cap
     assert cli(small(tmp_path)) == 0
 
 
+def test_samples_of_another_run_count_too(tmp_path):
+    assert cli(small(tmp_path)) == 0
+    (tmp_path / "next" / "samples").mkdir(parents=True)
+    config = Config(run=tmp_path / "next", code="greedy", parts=1, part_size=100, num_envs=6, threads=1)
+    assert len(clone.gathered(config)["actions"]) == 100
+    assert len(clone.gathered(replace(config, also=(tmp_path / "run",)))["actions"]) == 500
+
+
 def test_what_cannot_be_cloned_is_told_before_anything_is_made(tmp_path, capfd):
     for option, value, message in (
         ("--code", "mc", "'mc' needs an argument"),
         ("--others", "evv", "no player 'evv'"),
         ("--part-size", "0", "--part-size must be positive"),
+        ("--also", str(tmp_path), "there are no samples"),
     ):
         with pytest.raises(SystemExit):
             cli(["--run", str(tmp_path / "run"), option, value])

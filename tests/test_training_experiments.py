@@ -300,10 +300,10 @@ def test_the_reference_player_is_the_mixture_of_seeds_that_played_a_league(leagu
     assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_league_goes_on_from_the_packed_player_and_meets_clones_of_searches(tmp_path, stored, monkeypatch):
+def test_a_league_goes_on_from_the_packed_player_and_meets_a_clone_of_a_search(tmp_path, stored, monkeypatch):
     monkeypatch.setattr(reference, "CLONED", reference.CLONED.replace("--num-envs 2048 --num-steps 32 ", ""))
     make_small(monkeypatch, reference.EARLY, reference.CLONED)
-    monkeypatch.setattr(reference, "CLONES", {"mc": "mc:2", "ismcts": "ismcts:2"})
+    monkeypatch.setattr(reference, "SEARCH", "mc:2")
     small = "--parts 1 --part-size 100 --num-players 3 --num-envs 6 --hidden-sizes 8 --epochs 1 --batch-size 50"
     config = replace(reference_config(tmp_path), first_round=2, cloned_timesteps=700, clone=small)
     shutil.rmtree(config.pack / "7")
@@ -316,15 +316,15 @@ def test_a_league_goes_on_from_the_packed_player_and_meets_clones_of_searches(tm
     before = [member.digest for member in agents.make(f"net:{config.pack}").members]
     reference.main(config)
     for place, member in enumerate(agents.make(f"net:{config.pack}").members):
-        names = ["clone of mc, round 2", "clone of ismcts, round 2", "best response 2", "round 2"]
+        names = ["clone, round 2", "best response 2", "round 2"]
         assert [step["step"] for step in member.about["lineage"]] == ["once", *names]
-        mc, _, response, learned = (step["command"] for step in member.about["lineage"][1:])
+        clone, response, learned = (step["command"] for step in member.about["lineage"][1:])
         begun = config.mixture(1) / str(place)
-        assert f"--others net:{config.mixture(1)}" in mc
+        assert f"--others net:{config.mixture(1)}" in clone
         assert f"--init {begun} " in response
         assert f"--init {begun} " in learned
         assert agents.make(f"net:{begun}").digest == before[place] != member.digest
-        assert f"net:{config.clone_of('ismcts', 2)}=0.15" in learned
+        assert f"net:{config.clone_of(2)}=0.35" in learned
         assert f"net:{config.exploiter(1, 2)}=0.0750" in learned
         assert "exploiter1" not in learned
         assert member.about["lineage"][-1]["decisions"] >= 700
@@ -338,6 +338,10 @@ def test_a_league_goes_on_from_the_packed_player_and_meets_clones_of_searches(tm
 def test_the_league_goes_on_with_rounds_against_clones_alone_and_as_many_seeds(tmp_path):
     with pytest.raises(ValueError, match=r"--first-round must be one of \[0, 9, 10\], not 3"):
         reference.Config(first_round=3)
+    config = reference.Config(first_round=9, runs=tmp_path)
+    assert reference.clone_options(9, config) == ["--code", "mc:800@2", "--others", f"net:{config.mixture(8)}"]
+    also = reference.clone_options(10, config)[4:]
+    assert also == ["--also", str(config.clone_of(9))]  # samples of the round before
     with pytest.raises(RunError, match="holds 4 policies, and there are 2 seeds"):
         reference.main(reference.Config(first_round=9, seeds=(0, 1), runs=tmp_path))
 

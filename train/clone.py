@@ -39,7 +39,9 @@ class Config(ImitationConfig):
     """The player; mc:800@2 is mc:800 on two cores."""
     others: tuple[str, ...] = ("net",)
     """Codes of the players beside it."""
-    parts: int = 12
+    also: tuple[Path, ...] = ()
+    """Other runs of this command, whose samples count too."""
+    parts: int = 20
     """Files of samples."""
     part_size: int = 10_000
     """Samples in a file."""
@@ -56,6 +58,9 @@ class Config(ImitationConfig):
             raise ValueError("--others must name a player")
         for code in (self.code, *self.others):
             agents.make(code)
+        for run in self.also:
+            if not samples_of(run):
+                raise ValueError(f"--also {run}: there are no samples")
 
 
 def samples(config: Config, player: Player, part: int) -> Iterator[Samples]:
@@ -90,15 +95,20 @@ def fit(config: Config, found: dict[str, Tensor]) -> ActorCritic:
 
 
 def gathered(config: Config) -> dict[str, Tensor]:
-    """All samples; those that are in files already are not made again."""
+    """All samples, those of other runs too; those that are in files already are not made again."""
     player = agents.make(config.code)
     for part in track(range(config.parts), "samples"):
         imitation.keep(_part(config, part), samples(config, player, part), config)
-    return imitation.kept([_part(config, part) for part in range(config.parts)])
+    return imitation.kept([path for run in (config.run, *config.also) for path in samples_of(run)])
 
 
 def _part(config: Config, part: int) -> Path:
     return imitation.part_of(config, f"{part:03d}")
+
+
+def samples_of(run: Path) -> list[Path]:
+    """The files of a run's samples, in order."""
+    return sorted((run / "samples").glob("*.npz"))
 
 
 def work(config: Config) -> None:
