@@ -81,6 +81,8 @@ class Config:
     """The same in a round against clones of searches."""
     first_round: int = 0
     """Round to begin with, 0 for the whole; one against clones can go on from the policies in `pack`."""
+    last_round: int | None = None
+    """Round to end with, by default the last there is; later the same command without it goes on."""
     distill: str = ""
     """More settings of `python -m train.distill`, as one text."""
     clone: str = ""
@@ -97,6 +99,13 @@ class Config:
         possible = [0, *(1 + k for k, text in enumerate(ROUNDS) if text == CLONED)]
         if self.first_round not in possible:
             raise ValueError(f"--first-round must be one of {possible}, not {self.first_round}")
+        if not self.first_round <= self.end <= len(ROUNDS):
+            raise ValueError(f"--last-round must be {self.first_round} to {len(ROUNDS)}, not {self.end}")
+
+    @property
+    def end(self) -> int:
+        """The round to end with."""
+        return len(ROUNDS) if self.last_round is None else self.last_round
 
     @property
     def name(self) -> str:
@@ -278,7 +287,7 @@ def pack_all(lineages: Sequence[list[dict[str, Any]]], config: Config) -> None:
         if not any(old.parent.iterdir()):  # what is left must not pass for a member that lost its policy
             old.parent.rmdir()
     for place, seed in enumerate(config.seeds):
-        pack(config.policy(seed, len(ROUNDS)), config.pack / str(place), **{LINEAGE: lineages[place]})
+        pack(config.policy(seed, config.end), config.pack / str(place), **{LINEAGE: lineages[place]})
 
 
 def curves(place: int, rounds: dict[int, Round]) -> dict[str, list[dict[str, Any]]]:
@@ -328,15 +337,15 @@ def main(config: Config) -> None:
     """Train, pack and store."""
     started, console = time.monotonic(), Console()
     starts, rounds = beginnings(config), {}
-    for number in range(config.first_round, len(ROUNDS) + 1):
-        console.print(f"round {number} of {len(ROUNDS)}: progress is in {config.runs}/*.log", highlight=False)
+    for number in range(config.first_round, config.end + 1):
+        console.print(f"round {number} of {config.end}: progress is in {config.runs}/*.log", highlight=False)
         rounds[number] = train_round(number, config)
     lineages = [lineage(place, start, rounds, config) for place, start in enumerate(starts)]
     pack_all(lineages, config)
     results = [
         {"seed": seed, "lineage": lineages[place], **curves(place, rounds)} for place, seed in enumerate(config.seeds)
     ]
-    settings = {name: value for name, value in asdict(config).items() if name not in ("runs", "pack")}
+    settings = {name: value for name, value in asdict(config).items() if name not in ("runs", "pack", "last_round")}
     path = write_result(config.name, settings, results, started=started, command="reference")
     plot(results, path.with_suffix(".png"))
     console.print(f"the reference player is in {config.pack}", highlight=False)

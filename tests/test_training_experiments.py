@@ -302,10 +302,10 @@ def test_the_reference_player_is_the_mixture_of_seeds_that_played_a_league(leagu
 
 def test_a_league_goes_on_from_the_packed_player_and_meets_a_clone_of_a_search(tmp_path, stored, monkeypatch):
     monkeypatch.setattr(reference, "CLONED", reference.CLONED.replace("--num-envs 2048 --num-steps 32 ", ""))
-    make_small(monkeypatch, reference.EARLY, reference.CLONED)
+    make_small(monkeypatch, reference.EARLY, reference.CLONED, reference.EARLY)
     monkeypatch.setattr(reference, "SEARCH", "mc:2")
     small = "--parts 1 --part-size 100 --num-players 3 --num-envs 6 --hidden-sizes 8 --epochs 1 --batch-size 50"
-    config = replace(reference_config(tmp_path), first_round=2, cloned_timesteps=700, clone=small)
+    config = replace(reference_config(tmp_path), first_round=2, last_round=2, cloned_timesteps=700, clone=small)
     shutil.rmtree(config.pack / "7")
     (config.pack / "policy.json").unlink()
     for place in ("0", "1"):
@@ -338,6 +338,8 @@ def test_a_league_goes_on_from_the_packed_player_and_meets_a_clone_of_a_search(t
 def test_the_league_goes_on_with_rounds_against_clones_alone_and_as_many_seeds(tmp_path):
     with pytest.raises(ValueError, match=r"--first-round must be one of \[0, 9, 10\], not 3"):
         reference.Config(first_round=3)
+    with pytest.raises(ValueError, match="--last-round must be 9 to 10, not 8"):
+        reference.Config(first_round=9, last_round=8)
     config = reference.Config(first_round=9, runs=tmp_path)
     assert reference.clone_options(9, config) == ["--code", "mc:800@2", "--others", f"net:{config.mixture(8)}"]
     also = reference.clone_options(10, config)[4:]
