@@ -24,7 +24,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 from rich.console import Console
 
-from agents.network import description_of
+from agents.mixture import network_player
+from agents.network import NetworkPlayer, description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import write_result
@@ -55,7 +56,7 @@ CLONED = (
     "--guests anchor=0.03 tuned=0.02 net:{clone}=0.1 {exploiters}"
 )
 ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[CLONED] * 2)  # of the league
-SEARCH = "mc:800@2"  # is cloned; what beats the clone beats stronger searches too, and ismcts
+SEARCH = "mc:800@2"  # is cloned; with more playouts there would be too few samples
 EXPLOITERS_WEIGHTS = (0.15, 0.1)  # beside those of the mix: of all the newest, of all those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
@@ -244,20 +245,19 @@ def beginnings(config: Config) -> list[list[dict[str, Any]]]:
     """What all seeds begin with, made or unpacked: the lineage of each."""
     if not config.first_round:
         return [[distilled_network(config)] for _ in config.seeds]
-    folder = config.mixture(config.first_round - 1)
-    if not folder.exists():  # or the pack may hold a later player by now
-        unpack(config.pack, folder, len(config.seeds))
-    found = [json.loads((folder / str(place) / "policy.json").read_text()) for place in range(len(config.seeds))]
-    return [about[LINEAGE] for about in found]
+    begun = [config.begin(seed, config.first_round) for seed in config.seeds]
+    if not description_of(begun[-1]).exists():  # else the pack may hold a later player by now
+        unpack(config.pack, begun)
+    return [NetworkPlayer(str(policy)).about.get(LINEAGE, []) for policy in begun]
 
 
-def unpack(packed: Path, folder: Path, count: int) -> None:
-    """Copy the policies of a packed player, which must be so many, into a folder."""
-    members = sorted(member for member in packed.glob("[0-9]*") if member.is_dir())
-    if len(members) != count:
-        raise RunError(f"{packed} holds {len(members)} policies, and there are {count} seeds")
-    for member in members:
-        shutil.copytree(member, folder / member.name)
+def unpack(packed: Path, folders: Sequence[Path]) -> None:
+    """Copy the policies of a packed player, which must be as many, into these folders."""
+    members = network_player(str(packed)).members
+    if len(members) != len(folders):
+        raise RunError(f"{packed} holds {len(members)} policies, and there are {len(folders)} seeds")
+    for member, folder in zip(members, folders, strict=True):
+        pack(member.path, folder)
 
 
 def lineage(place: int, start: list[dict[str, Any]], rounds: dict[int, Round], config: Config) -> list[dict[str, Any]]:

@@ -1,4 +1,6 @@
-"""A skipped test is a failed run: nothing is left out in silence."""
+"""A skipped test is a failed run: nothing is left out in silence. And where results go in tests."""
+
+from pathlib import Path
 
 import pytest
 
@@ -13,3 +15,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if skipped and terminalreporter._session is not None:
         terminalreporter.write_line(f"{len(skipped)} skipped: counted as failed", red=True)
         terminalreporter._session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where results go instead of the project's folder."""
+    from experiments import results  # after the rewriting above
+
+    folder = tmp_path / "results"
+    monkeypatch.setattr(results, "RESULTS", folder)
+    monkeypatch.setattr(results, "OTHERS", tmp_path / "others")
+    return folder

@@ -23,6 +23,7 @@ SMALL = {
     "curve_every": 700,
     "save_every": 2,
 }
+QUICK = "--num-envs 16 --num-steps 32 --batch-size 128 --threads 1 --curve-blocks 2 --evaluation-blocks 2"
 
 
 def config_of(**settings: object) -> SelfplayConfig:

@@ -1,9 +1,9 @@
 """A network that plays as another player does. `python -m train.clone --code mc:800 --run FOLDER`
 
-A search is too slow to train against; its clone is as fast as any network, and what beats the clone beats the search.
-So: let the player sit alone among copies of `others`, and one of these among copies of it, keep what it does there, and
-fit a network to that by the likelihood of its actions (behavioural cloning). A clone is good where its player was seen:
-name those among `others` that will learn against it.
+A search is too slow to train against; its clone is as fast as any network, and most of what gains on the clone gains
+on the search. So: let the player sit alone among copies of `others`, and one of these among copies of it, keep what it
+does there, and fit a network to that by the likelihood of its actions (behavioural cloning). A clone is good where its
+player was seen: name those among `others` that will learn against it.
 
 The result is a policy like any other: `net:FOLDER`, or NAME=WEIGHT in a `--mix` or `--guests` with that name.
 """
@@ -68,11 +68,7 @@ def samples(config: Config, player: Player, part: int) -> Iterator[Samples]:
 
     In the first decisions of all games `tuned` plays for it, which is faster.
     """
-    weights = dict.fromkeys(config.others, 1.0)
-    pool = OpponentPool(
-        {code: ALONE * weight for code, weight in weights.items()},
-        guests={code: (1 - ALONE) * weight for code, weight in weights.items()},
-    )
+    pool = OpponentPool(dict.fromkeys(config.others, ALONE), guests=dict.fromkeys(config.others, 1 - ALONE))
     batch, tables = imitation.new_tables(config, pool, (_GAMES, part))
     for _ in range(SPREAD_STEPS):
         tables.step(CompiledPlayer("tuned").act(batch.view(np.arange(config.num_envs))))

@@ -59,7 +59,7 @@ class ImitationConfig:
     """Cores."""
 
     def __post_init__(self) -> None:
-        for name in ("parts", "part_size", "epochs", "batch_size", "num_envs", "threads"):
+        for name in ("parts", "part_size", "epochs", "batch_size", "learning_rate", "num_envs", "threads"):
             check_positive(self, name)
         if not set(self.num_players) <= set(SETUPS) or not self.num_players:
             raise ValueError(f"--num-players: {list(SETUPS)}, not {self.num_players}")
@@ -69,7 +69,6 @@ class ImitationConfig:
             raise ValueError(f"--seed must be 0 to {MAX_SEED}, not {self.seed}")
         if not self.hidden_sizes or min(self.hidden_sizes) <= 0:
             raise ValueError("--hidden-sizes must be positive")
-        check_positive(self, "learning_rate")
 
 
 def check_positive(config: ImitationConfig, name: str) -> None:
@@ -112,7 +111,7 @@ def part_of(config: ImitationConfig, name: str) -> Path:
 
 
 def kept(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """All samples in these files, by name."""
+    """All samples in these files, by name: [N, ...]."""
     parts = [np.load(path) for path in paths]
     return {name: torch.from_numpy(np.concatenate([part[name] for part in parts])) for name in parts[0].files}
 
