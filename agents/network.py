@@ -104,14 +104,15 @@ class NetworkPlayer:
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""
         uniforms = None if self.greedy else uniforms_of(view.seeds)
-        return choose(self._logits(view), view.action_masks, uniforms)
+        return choose(self.logits(view), view.action_masks, uniforms)
 
     def probabilities(self, view: View) -> np.ndarray:
         """float32 [B, NUM_ACTIONS]: how likely each action is when the policy samples."""
-        weights = softmax_weights(self._logits(view), view.action_masks)
+        weights = softmax_weights(self.logits(view), view.action_masks)
         return weights / weights.sum(axis=1, keepdims=True)
 
-    def _logits(self, view: View) -> np.ndarray:
+    def logits(self, view: View) -> np.ndarray:
+        """float32 [B, NUM_ACTIONS]; those of illegal actions mean nothing."""
         return logits_of(self.layers, view.observations(self.open_mice), self.activation)
 
 

@@ -164,6 +164,22 @@ def _lead_on(states, seeds, first, last, room, worlds, out):
             out[k, room.arms[place]] = room.leads[place] / worlds
 
 
+@kernel
+def _list_on(states, seeds, arms, defaults, tried):
+    for k in range(len(states)):
+        count = shortlist(states[k], compiled_action(SELF, states[k], seeds[k]), arms)
+        defaults[k] = arms[0]
+        for place in range(count):
+            tried[k, arms[place]] = True
+
+
+def shortlists(view: View) -> tuple[np.ndarray, np.ndarray]:
+    """What `tuned` would do, integers [B], and which actions a search looks at, bool [B, NUM_ACTIONS]."""
+    defaults, tried = np.empty(len(view), np.int64), np.zeros((len(view), NUM_ACTIONS), np.bool_)
+    _list_on(view.states, view.seeds, np.zeros(NUM_CARDS, np.int64), defaults, tried)
+    return defaults, tried
+
+
 def leads(view: View, *, worlds: int, threads: int = 1) -> np.ndarray:
     """How much more each action of the shortlist brings than what `tuned` would do, played out in `worlds` worlds each.
 

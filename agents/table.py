@@ -20,6 +20,12 @@ def _network(path: str = "") -> Player:
     return network_player(f"{REFERENCE}{path}" if path in ("", GREEDY) else path)
 
 
+def _amortised(path: str) -> Player:
+    from agents.amortised import AmortisedPlayer  # needs safetensors too
+
+    return AmortisedPlayer(path)
+
+
 class Code(NamedTuple):
     """How a player is made, and what it is."""
 
@@ -33,6 +39,9 @@ PLAYERS = {
     "mc": Code(partial(search_player, learns=False), "mc:N, determinised Monte Carlo, N playouts a decision", "needed"),
     "ismcts": Code(
         partial(search_player, learns=True), "ismcts:N, information-set tree search; @2: two threads", "needed"
+    ),
+    "amortised": Code(
+        _amortised, "amortised:PATH, mc with a network of train.distill in the place of its playouts", "needed"
     ),
     "net": Code(
         _network,

@@ -37,7 +37,8 @@ def lineage() -> str:
     head = ("step", "millions of decisions, each policy", "hours on one core, all together", "commit")
     commands = "\n\n".join(f"# {step['step']}, commit {step['commit']}\n{step['command']}" for step in made[0])
     folded = f"<details><summary>The first policy, command by command</summary>\n\n```bash\n{commands}\n```\n</details>"
-    return "\n\n".join((table(head, rows), source(read_result("reference")), folded))
+    sources = (source(read_result(name)) for name in ("reference", "reference_from_9"))
+    return "\n\n".join((table(head, rows), *sources, folded))
 
 
 def _step(steps: Sequence[dict[str, Any]]) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ It begins with a network distilled from search (`train.distill`). From there sev
 of 3, 4 and 5, held near a slow average of themselves, with players of the ladder among the others. Then follow rounds
 of a league: each seed becomes a best response to the mixture of all, then all seeds learn on with these, and those of
 the rounds before, as guests; in the late rounds with less entropy and a few searches among the others, then with more
-of them, and in the last ones with a clone of a strong search (`train.clone`), made anew in each, which is so fast that
-the seeds learn from many more decisions. `agents.make("net")` becomes the mixture of all seeds.
+of them, and in the last ones with an amortised search, distilled anew at tables of the newest mixture, which is so fast
+that the seeds learn from many more decisions. `agents.make("net")` becomes the mixture of all seeds.
 
 `--first-round 9` goes on from the reference player that is packed, without the run folders of the rounds before.
 """
@@ -29,7 +29,7 @@ from agents.network import NetworkPlayer, description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import write_result
-from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, imitated
+from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, distilled
 from train.run_folder import CONFIG, RunError, write_json
 
 LEARNING_RATE = 0.0005
@@ -50,13 +50,13 @@ SEARCHES = (
     "--ent-coef 0.01 --ent-coef-end 0.003 --mix self=0.05 anchor=0.2 ev=0.08 tuned=0.12 "
     "mc:100=0.35 --guests mc:100=0.05 {exploiters}"
 )
-CLONED = (
+AMORTISED = (
     "--num-envs 2048 --num-steps 32 --update-epochs 2 --ent-coef 0.01 --ent-coef-end 0.003 "
-    "--mix self=0.1 anchor=0.2 ev=0.05 tuned=0.1 net:{clone}=0.35 "
-    "--guests anchor=0.03 tuned=0.02 net:{clone}=0.1 {exploiters}"
+    "--mix self=0.1 anchor=0.2 ev=0.05 tuned=0.1 "
+    "amortised:{search}=0.25 amortised:{search}/rounds/1=0.1 "
+    "--guests anchor=0.03 tuned=0.02 amortised:{search}=0.1 {exploiters}"
 )
-ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[CLONED] * 2)  # of the league
-SEARCH = "mc:800@2"  # is cloned; with more playouts there would be too few samples
+ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[AMORTISED] * 2)  # of the league
 EXPLOITERS_WEIGHTS = (0.15, 0.1)  # beside those of the mix: of all the newest, of all those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
@@ -78,16 +78,14 @@ class Config:
     """Decisions that each best response learns from."""
     round_timesteps: int = 1_500_000
     """Decisions that each seed learns from in a round of the league."""
-    cloned_timesteps: int = 20_000_000
-    """The same in a round against clones of searches."""
+    amortised_timesteps: int = 15_000_000
+    """The same in a round against an amortised search."""
     first_round: int = 0
-    """Round to begin with, 0 for the whole; one against clones can go on from the policies in `pack`."""
+    """Round to begin with, 0 for the whole; one against an amortised search can go on from the policies in `pack`."""
     last_round: int | None = None
     """Round to end with, by default the last there is; later the same command without it goes on."""
     distill: str = ""
     """More settings of `python -m train.distill`, as one text."""
-    clone: str = ""
-    """More settings of `python -m train.clone`, as one text."""
     workers: int = 2
     """Runs at a time, each on one core."""
     runs: Path = Path("runs/reference")
@@ -97,7 +95,7 @@ class Config:
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds)
-        possible = [0, *(1 + k for k, text in enumerate(ROUNDS) if text == CLONED)]
+        possible = [0, *(1 + k for k, text in enumerate(ROUNDS) if text == AMORTISED)]
         if self.first_round not in possible:
             raise ValueError(f"--first-round must be one of {possible}, not {self.first_round}")
         if not self.first_round <= self.end <= len(ROUNDS):
@@ -136,9 +134,9 @@ class Config:
         """Where the mixture of all seeds after a round lies."""
         return self.runs / f"mixture{number}"
 
-    def clone_of(self, number: int) -> Path:
-        """Where the clone of a search lies that is met in a round."""
-        return self.runs / f"clone{number}"
+    def search(self, number: int) -> Path:
+        """Where the amortised search lies that is met in a round."""
+        return self.runs / f"search{number}"
 
 
 def policy_options(seed: int, number: int, config: Config) -> list[str]:
@@ -147,9 +145,9 @@ def policy_options(seed: int, number: int, config: Config) -> list[str]:
     if not number:
         return _options(FIRST.format(**names), seed, config.first_timesteps, config.distilled, AGAINST, config)
     names["exploiters"] = " ".join(_exploiters(number, config))
-    names["clone"] = shlex.quote(str(config.clone_of(number)))
+    names["search"] = shlex.quote(str(config.search(number)))
     text, begin = ROUNDS[number - 1], config.begin(seed, number)
-    timesteps = config.cloned_timesteps if text == CLONED else config.round_timesteps
+    timesteps = config.amortised_timesteps if text == AMORTISED else config.round_timesteps
     return _options(text.format(**names), seed, timesteps, begin, AGAINST, config)
 
 
@@ -190,19 +188,19 @@ def pack(policy: Path, folder: Path, **about: Any) -> None:
 
 @dataclass(frozen=True)
 class Round:
-    """What `trained` tells of the runs of a round, one for each seed, and how the clone was made that they met.
+    """What `trained` tells of the runs of a round, one for each seed, and how the search was amortised that they met.
 
-    There are no exploiters in round 0, and clones in the last rounds alone.
+    There are no exploiters in round 0, and amortised searches in the last rounds alone.
     """
 
     exploiters: list[dict[str, Any]]
     policies: list[dict[str, Any]]
-    clone: dict[str, Any] | None
+    search: dict[str, Any] | None
 
 
 def train_round(number: int, config: Config) -> Round:
-    """Make the clone of a round, train its best responses, then all seeds, and make their mixture."""
-    clone = cloned_network(number, config) if number and ROUNDS[number - 1] == CLONED else None
+    """Amortise the search of a round, train its best responses, then all seeds, and make their mixture."""
+    search = amortised_search(number, config) if number and ROUNDS[number - 1] == AMORTISED else None
     seeds = config.seeds if number else ()
     responses = [(config.exploiter(seed, number), exploiter_options(seed, number, config)) for seed in seeds]
     exploiters = list(all_trained(responses, workers=config.workers))
@@ -210,35 +208,32 @@ def train_round(number: int, config: Config) -> Round:
     policies = list(all_trained(wanted, workers=config.workers))
     for place, seed in enumerate(config.seeds):
         pack(config.policy(seed, number), config.mixture(number) / str(place))
-    return Round(exploiters, policies, clone)
+    return Round(exploiters, policies, search)
 
 
 def distilled_network(config: Config) -> dict[str, Any]:
     """Make the network that all seeds begin with, or what is missing of it: a step for their lineages."""
-    return _imitated("distilled", "distill", config.distilled, shlex.split(config.distill), config)
+    return _distilled("distilled", config.distilled, [], config)
 
 
-def cloned_network(number: int, config: Config) -> dict[str, Any]:
-    """Make the clone that is met in a round, or what is missing of it: a step for the lineages."""
-    options = clone_options(number, config)
-    return _imitated(f"clone, round {number}", "clone", config.clone_of(number), options, config)
+def amortised_search(number: int, config: Config) -> dict[str, Any]:
+    """Distil the search that is met in a round, or what is missing of it: a step for the lineages."""
+    return _distilled(f"amortised search {number}", config.search(number), search_options(number, config), config)
 
 
-def clone_options(number: int, config: Config) -> list[str]:
-    """For `python -m train.clone`: a search at tables of the newest mixture; with the samples of the rounds before."""
-    before = range(max(config.first_round, 1 + ROUNDS.index(CLONED)), number)
-    also = ["--also", *(str(config.clone_of(earlier)) for earlier in before)] if before else []
-    return ["--code", SEARCH, "--others", f"net:{config.mixture(number - 1)}", *also, *shlex.split(config.clone)]
+def search_options(number: int, config: Config) -> list[str]:
+    """For `python -m train.distill`: at tables of the newest mixture; with the samples of the rounds before."""
+    before = range(max(config.first_round, 1 + ROUNDS.index(AMORTISED)), number)
+    also = ["--also", *(str(config.search(earlier)) for earlier in before)] if before else []
+    return ["--others", f"net:{config.mixture(number - 1)}", *also]
 
 
-def _imitated(name: str, command: str, folder: Path, own: list[str], config: Config) -> dict[str, Any]:
-    imitated(command, folder, ["--threads", str(config.workers), *own])
+def _distilled(name: str, folder: Path, options: list[str], config: Config) -> dict[str, Any]:
+    own = [*options, *shlex.split(config.distill)]
+    distilled(folder, ["--threads", str(config.workers), *own])
     begun = json.loads((folder / CONFIG).read_text())
-    return {
-        "step": name,
-        "command": shlex.join(["python", "-m", f"train.{command}", "--run", str(folder), *own]),
-        "commit": begun["commit"],
-    }
+    command = shlex.join(["python", "-m", "train.distill", "--run", str(folder), *own])
+    return {"step": name, "command": command, "commit": begun["commit"]}
 
 
 def beginnings(config: Config) -> list[list[dict[str, Any]]]:
@@ -264,8 +259,8 @@ def lineage(place: int, start: list[dict[str, Any]], rounds: dict[int, Round], c
     """How the policy in a place was made, step by step."""
     seed, steps = config.seeds[place], list(start)
     for number, runs in rounds.items():
-        if runs.clone:
-            steps.append(runs.clone)
+        if runs.search:
+            steps.append(runs.search)
         if number:
             options = exploiter_options(seed, number, config)
             steps.append(_step(f"best response {number}", options, runs.exploiters[place]))

@@ -16,7 +16,7 @@ from train.__main__ import read_arguments
 from train.config import read_config
 from train.run_folder import CONFIG, CURVE, EVALUATION, RunError
 
-DISTILLED_LAYERS = "--raises --hidden-sizes 256 256"  # settings of a run that begins with what is distilled
+DISTILLED_LAYERS = "--raises --hidden-sizes 256 256"  # settings of a run that begins with what `distilled` makes
 
 
 def check_seeds(seeds: Sequence[int], *, least: int = 1) -> None:
@@ -61,10 +61,10 @@ def all_trained(runs: Sequence[tuple[Path, Sequence[str]]], *, workers: int) -> 
             pool.shutdown(cancel_futures=True)  # after Ctrl-C those under way save and end, and no more are begun
 
 
-def imitated(command: str, folder: Path, options: Sequence[str]) -> None:
-    """Have `train.distill` or `train.clone` make the network in `folder`, or what is missing. Raises as `trained`."""
-    words = [sys.executable, "-m", f"train.{command}", "--run", str(folder), *options]
-    _check(subprocess.run(words, check=False).returncode, f"{command} into {folder}", "above")
+def distilled(folder: Path, options: Sequence[str]) -> None:
+    """Have `python -m train.distill` make the network in `folder`, or what is missing. Raises as `trained`."""
+    command = [sys.executable, "-m", "train.distill", "--run", str(folder), *options]
+    _check(subprocess.run(command, check=False).returncode, f"distilling into {folder}", "above")
 
 
 def _check(status: int, work: str, place: str) -> None:

@@ -30,7 +30,7 @@ def reference_config(folder: Path) -> reference.Config:
         (pack / place).mkdir(exist_ok=True)
         (pack / place / "policy.json").write_text("{}")
     (pack / "README.md").write_text("the card")
-    small = "--rounds 1 --parts 1 --part-size 300 --worlds 2 --num-envs 12 --hidden-sizes 8 --epochs 2 --batch-size 100"
+    small = "--rounds 2 --parts 1 --part-size 200 --worlds 2 --num-envs 12 --hidden-sizes 8 --epochs 2 --batch-size 100"
     steps = {"first_timesteps": 600, "exploiter_timesteps": 500, "round_timesteps": 500}
     return reference.Config(seeds=(0, 1), num_players=(3,), **steps, distill=small, runs=folder, pack=pack)
 
@@ -66,12 +66,10 @@ def test_the_reference_player_is_the_mixture_of_seeds_that_played_a_league(leagu
     assert (stored / "reference.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_league_goes_on_from_the_packed_player_and_meets_a_clone_of_a_search(tmp_path, stored, monkeypatch):
-    monkeypatch.setattr(reference, "CLONED", reference.CLONED.replace("--num-envs 2048 --num-steps 32 ", ""))
-    make_small(monkeypatch, reference.EARLY, reference.CLONED, reference.EARLY)
-    monkeypatch.setattr(reference, "SEARCH", "mc:2")
-    small = "--parts 1 --part-size 100 --num-players 3 --num-envs 6 --hidden-sizes 8 --epochs 1 --batch-size 50"
-    config = replace(reference_config(tmp_path), first_round=2, last_round=2, cloned_timesteps=700, clone=small)
+def test_a_league_goes_on_from_the_packed_player_and_meets_an_amortised_search(tmp_path, stored, monkeypatch):
+    monkeypatch.setattr(reference, "AMORTISED", reference.AMORTISED.replace("--num-envs 2048 --num-steps 32 ", ""))
+    make_small(monkeypatch, reference.EARLY, reference.AMORTISED, reference.EARLY)
+    config = replace(reference_config(tmp_path), first_round=2, last_round=2, amortised_timesteps=700)
     shutil.rmtree(config.pack / "7")
     (config.pack / "policy.json").unlink()
     for place in ("0", "1"):
@@ -82,15 +80,15 @@ def test_a_league_goes_on_from_the_packed_player_and_meets_a_clone_of_a_search(t
     before = [member.digest for member in agents.make(f"net:{config.pack}").members]
     reference.main(config)
     for place, member in enumerate(agents.make(f"net:{config.pack}").members):
-        names = ["clone, round 2", "best response 2", "round 2"]
+        names = ["amortised search 2", "best response 2", "round 2"]
         assert [step["step"] for step in member.about["lineage"]] == ["once", *names]
-        clone, response, learned = (step["command"] for step in member.about["lineage"][1:])
+        search, response, learned = (step["command"] for step in member.about["lineage"][1:])
         begun = config.mixture(1) / str(place)
-        assert f"--others net:{config.mixture(1)}" in clone
+        assert f"--others net:{config.mixture(1)}" in search
         assert f"--init {begun} " in response
         assert f"--init {begun} " in learned
         assert agents.make(f"net:{begun}").digest == before[place] != member.digest
-        assert f"net:{config.clone_of(2)}=0.35" in learned
+        assert f"amortised:{config.search(2)}=0.25" in learned
         assert f"net:{config.exploiter(1, 2)}=0.0750" in learned
         assert "exploiter1" not in learned
         assert member.about["lineage"][-1]["decisions"] >= 700
@@ -101,15 +99,15 @@ def test_a_league_goes_on_from_the_packed_player_and_meets_a_clone_of_a_search(t
     assert [path.name for path in stored.glob("*.json")] == ["reference_from_2.json"]
 
 
-def test_the_league_goes_on_with_rounds_against_clones_alone_and_as_many_seeds(tmp_path):
+def test_the_league_goes_on_with_rounds_against_amortised_searches_alone_and_as_many_seeds(tmp_path):
     with pytest.raises(ValueError, match=r"--first-round must be one of \[0, 9, 10\], not 3"):
         reference.Config(first_round=3)
     with pytest.raises(ValueError, match="--last-round must be 9 to 10, not 8"):
         reference.Config(first_round=9, last_round=8)
     config = reference.Config(first_round=9, runs=tmp_path)
-    assert reference.clone_options(9, config) == ["--code", "mc:800@2", "--others", f"net:{config.mixture(8)}"]
-    also = reference.clone_options(10, config)[4:]
-    assert also == ["--also", str(config.clone_of(9))]  # samples of the round before
+    assert reference.search_options(9, config) == ["--others", f"net:{config.mixture(8)}"]
+    also = reference.search_options(10, config)[2:]
+    assert also == ["--also", str(config.search(9))]  # samples of the round before
     with pytest.raises(RunError, match="holds 4 policies, and there are 2 seeds"):
         reference.main(reference.Config(first_round=9, seeds=(0, 1), runs=tmp_path))
 

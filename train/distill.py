@@ -3,10 +3,13 @@
 A search is too slow to train against. But it goes by one number an action, how much more the action brings than what
 `tuned` would do, and a few playouts give an unbiased, if noisy, sample of it. So: play games in which learners do now
 what looks best in a few worlds, now what `tuned` would do, among players of the ladder; keep every such sample; fit a
-network to all of them, which averages the noise away. Its logits are the leads over `temperature`: it plays the better
-action nearly always, and either one where they are worth the same. In a second round the network itself plays.
+network to all of them, which averages the noise away. Its logits are the leads over `temperature`. In a second round
+the network itself plays, in the manner of a search.
 
-The result is a policy like any other: `net:FOLDER`, or NAME=WEIGHT in a `--mix` with that name.
+The result plays in two ways, each a NAME for NAME=WEIGHT in a `--mix` too. `amortised:FOLDER` decides as `mc` does, by
+the leads. `net:FOLDER` is a policy like any other, which plays the better action nearly always, and either one where
+they are worth the same. Both are at their best at tables like those of the samples: name the players that will meet
+them in `others`.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -21,8 +24,9 @@ import torch
 from rich.progress import track
 from torch import Tensor
 
+import agents
+from agents.amortised import TEMPERATURE, AmortisedPlayer
 from agents.compiled import CompiledPlayer
-from agents.network import NetworkPlayer
 from agents.search import leads
 from felicity_env import NUM_ACTIONS, Player
 from felicity_env.game import PASS
@@ -34,6 +38,7 @@ from train.policy import ActorCritic
 MIX = {SELF: 0.4, "tuned": 0.1, "ev": 0.1, "anchor": 0.1}
 GUESTS = {"tuned": 0.1, "ev": 0.1, "anchor": 0.1}
 MARGIN = 6.0  # how far below the best the logits of actions stay that the search does not look at
+ALONE = 0.2  # of the tables with `others`: the learner is alone among them; else one of them is among learners
 OTHER_SHARE = 0.6  # of the learners' decisions are not those of `tuned`
 _GAMES = 3  # of the seed: apart from those of the trainers
 
@@ -44,6 +49,10 @@ class Config(ImitationConfig):
 
     rounds: int = 2
     """In the first a noisy search plays; in each later one the network of the round before."""
+    others: tuple[str, ...] = ()
+    """Codes of the players beside the learners, by default those of the ladder."""
+    also: tuple[Path, ...] = ()
+    """Other runs of this command, whose samples count too."""
     worlds: int = 5
     """In which each action is played out for a sample."""
     temperature: float = 0.01
@@ -53,6 +62,18 @@ class Config(ImitationConfig):
         super().__post_init__()
         for name in ("rounds", "worlds", "temperature"):
             check_positive(self, name)
+        for code in self.others:
+            agents.make(code)
+        for run in self.also:
+            if not samples_of(run):
+                raise ValueError(f"--also {run}: there are no samples")
+
+    @property
+    def pool(self) -> OpponentPool:
+        """Who sits at the tables."""
+        if not self.others:
+            return OpponentPool(MIX, guests=GUESTS)
+        return OpponentPool(dict.fromkeys(self.others, ALONE), guests=dict.fromkeys(self.others, 1 - ALONE))
 
 
 # --- samples ----------------------------------------------------------------------------------------------------------
@@ -63,7 +84,7 @@ def samples(config: Config, actor: Player | None, part: int) -> Iterator[Samples
 
     actor: plays for the learners; None: whatever looks best, or what `tuned` would do.
     """
-    batch, tables = imitation.new_tables(config, OpponentPool(MIX, guests=GUESTS), (_GAMES, part))
+    batch, tables = imitation.new_tables(config, config.pool, (_GAMES, part))
     rng, played = np.random.default_rng([config.seed, part]), 0
     while True:
         view = batch.view(np.arange(config.num_envs))
@@ -93,8 +114,14 @@ def _part(config: Config, number: int, part: int) -> Path:
 
 
 def gathered(config: Config, rounds: int) -> dict[str, Tensor]:
-    """All samples of the first `rounds` rounds: observations and leads, 16 bits each."""
-    return imitation.kept([_part(config, number, part) for number in range(rounds) for part in range(config.parts)])
+    """All samples of the first `rounds` rounds, and of other runs: observations and leads, 16 bits each."""
+    own = [_part(config, number, part) for number in range(rounds) for part in range(config.parts)]
+    return imitation.kept([*own, *(path for run in config.also for path in samples_of(run))])
+
+
+def samples_of(run: Path) -> list[Path]:
+    """The files of a run's samples, in order."""
+    return sorted((run / "samples").glob("*.npz"))
 
 
 # --- the network ------------------------------------------------------------------------------------------------------
@@ -133,8 +160,9 @@ def play_and_fit(config: Config, number: int) -> None:
     folder = _policy(config, number)
     if imitation.is_saved(folder):
         return
-    gather(config, number, NetworkPlayer(str(_policy(config, number - 1))) if number else None)
-    imitation.save(folder, fit(config, gathered(config, number + 1)), config, algorithm="distill")
+    gather(config, number, AmortisedPlayer(str(_policy(config, number - 1))) if number else None)
+    about = {"algorithm": "distill", TEMPERATURE: config.temperature}
+    imitation.save(folder, fit(config, gathered(config, number + 1)), config, **about)
 
 
 def _policy(config: Config, number: int) -> Path:

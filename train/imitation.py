@@ -1,10 +1,10 @@
-"""What `train.distill` and `train.clone` share: samples in files, a network fitted to them, a run that goes on."""
+"""Samples in files, a network fitted to them, a run that goes on."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -143,11 +143,11 @@ def fit(
 # --- the run ----------------------------------------------------------------------------------------------------------
 
 
-def save(folder: Path, network: ActorCritic, config: ImitationConfig, *, algorithm: str) -> None:
-    """Write the policy into a folder."""
+def save(folder: Path, network: ActorCritic, config: ImitationConfig, **about: Any) -> None:
+    """Write the policy into a folder, with `about` in its JSON."""
     folder.mkdir(parents=True, exist_ok=True)
-    about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
-    save_policy(folder, network.layers(), activation=ACTIVATION, algorithm=algorithm, **about)
+    about |= {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
+    save_policy(folder, network.layers(), activation=ACTIVATION, **about)
 
 
 def is_saved(folder: Path) -> bool:
