@@ -8,13 +8,14 @@ import pytest
 import torch
 
 import agents
-from agents.search import leads
+from agents.search import leads, shortlists
 from felicity_env import NUM_ACTIONS, SETUPS
 from felicity_env.game import PASS, PLACE
 from felicity_env.tables import Tables
 from tests.helpers import C3, C15, M5, M8, auction, bid, play, random_game, random_words, view_of
 from train import distill
 from train.distill import Config, cli, error
+from train.opponents import OpponentPool
 
 SMALL = "--num-players 3 4 --rounds 2 --parts 2 --part-size 300 --worlds 2 --num-envs 12 --hidden-sizes 8 --epochs 2"
 NAN = float("nan")
@@ -79,6 +80,20 @@ def test_before_there_is_a_network_learners_play_what_looks_best_in_a_share_of_d
         assert actions.tolist() == wanted.tolist()
 
 
+def test_learners_sit_alone_among_each_of_the_others_and_around_one_of_them(tmp_path, monkeypatch):
+    pools = []
+
+    class Pool(OpponentPool):
+        def __init__(self, mix, *, guests) -> None:
+            pools.append((mix, guests))
+            super().__init__(mix, guests=guests)
+
+    monkeypatch.setattr(distill, "OpponentPool", Pool)
+    next(distill.samples(Config(run=tmp_path, others=("ev", "tuned"), num_envs=6, worlds=1, threads=1), None, 0))
+    alone, around = distill.ALONE, 1 - distill.ALONE
+    assert pools == [({"ev": alone, "tuned": alone}, {"ev": around, "tuned": around})]
+
+
 # --- what the network is fitted to ------------------------------------------------------------------------------------
 
 
@@ -136,6 +151,23 @@ def test_a_run_leaves_a_policy_and_what_is_there_is_not_made_again(tmp_path, cap
     assert (run / "policy.safetensors").read_bytes() == weights
 
 
+def test_the_same_network_stands_in_for_the_playouts_of_a_search(tmp_path, capfd):
+    assert cli(small(tmp_path)) == 0
+    assert f"amortised:{tmp_path / 'run'}" in capfd.readouterr().out.replace("\n", "")
+    player = agents.make(f"amortised:{tmp_path / 'run'}")
+    view = view_of(states := random_game(SETUPS[4], 5).states[:-1:9], random_words(len(states)))
+    assert shortlists(view)[1][np.arange(len(states)), player.act(view)].all()
+
+
+def test_samples_of_another_run_count_too(tmp_path):
+    assert cli(small(tmp_path)) == 0
+    beside = [*small(tmp_path)[:-1], str(tmp_path / "beside"), "--also", str(tmp_path / "run")]
+    assert cli(beside) == 0
+    assert cli(beside) == 0  # goes on, with the same settings
+    config = Config(run=tmp_path / "beside", parts=2, also=(tmp_path / "run",))
+    assert len(distill.gathered(config, 2)["leads"]) == 2 * 4 * 300
+
+
 def test_a_run_that_is_not_finished_is_no_policy(tmp_path):
     assert cli(small(tmp_path)) == 0
     run = tmp_path / "run"
@@ -167,6 +199,8 @@ def test_a_folder_of_other_settings_or_of_something_else_is_refused(tmp_path, ca
     assert "choose another --run" in capfd.readouterr().err
     for option, value, message in (
         ("--worlds", "0", "--worlds must be positive"),
+        ("--others", "evv", "no player 'evv'"),
+        ("--also", str(tmp_path), "there are no samples"),
         ("--num-players", "7", "--num-players: [3, 4, 5], not (7,)"),
         ("--hidden-sizes", "0", "--hidden-sizes must be positive"),
     ):

@@ -14,58 +14,103 @@ them in `others`.
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
 
+import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+import tyro
+from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
 import agents
 from agents.amortised import TEMPERATURE, AmortisedPlayer
 from agents.compiled import CompiledPlayer
+from agents.network import description_of, save_policy
 from agents.search import leads
-from felicity_env import NUM_ACTIONS, Player
+from felicity_env import NUM_ACTIONS, SETUPS, Batch, Player, game_seed
 from felicity_env.game import PASS
-from train import imitation
-from train.imitation import SPREAD_STEPS, ImitationConfig, Samples, check_positive
+from train import run_folder
+from train.config import MAX_SEED
 from train.opponents import SELF, OpponentPool
-from train.policy import ActorCritic
+from train.policy import ACTIVATION, ActorCritic
+from train.run_folder import RunError
+from train.samples import Samples, files_of, keep, kept
 
 MIX = {SELF: 0.4, "tuned": 0.1, "ev": 0.1, "anchor": 0.1}
 GUESTS = {"tuned": 0.1, "ev": 0.1, "anchor": 0.1}
 MARGIN = 6.0  # how far below the best the logits of actions stay that the search does not look at
 ALONE = 0.2  # of the tables with `others`: the learner is alone among them; else one of them is among learners
+SPREAD_STEPS = 60  # decisions of learners before samples are kept, so that all rounds are among them
 OTHER_SHARE = 0.6  # of the learners' decisions are not those of `tuned`
+LONGEST_GRADIENT = 0.1  # with longer ones the logits of rare actions ran away
 _GAMES = 3  # of the seed: apart from those of the trainers
+_COUNTS = ("rounds", "parts", "part_size", "worlds", "epochs", "batch_size", "num_envs", "threads")
+_POSITIVE = (*_COUNTS, "temperature", "learning_rate")
 
 
 @dataclass(frozen=True)
-class Config(ImitationConfig):
+class Config:
     """Make a network that decides as mc with very many playouts would."""
 
-    rounds: int = 2
-    """In the first a noisy search plays; in each later one the network of the round before."""
+    run: Path
+    """Folder of the run; the same command goes on with it."""
+    num_players: tuple[int, ...] = (3, 4, 5)
+    """Seats at the tables."""
     others: tuple[str, ...] = ()
     """Codes of the players beside the learners, by default those of the ladder."""
     also: tuple[Path, ...] = ()
     """Other runs of this command, whose samples count too."""
+    rounds: int = 2
+    """In the first a noisy search plays; in each later one the network of the round before."""
+    parts: int = 20
+    """Files of samples in a round."""
+    part_size: int = 100_000
+    """Samples in a file."""
     worlds: int = 5
     """In which each action is played out for a sample."""
     temperature: float = 0.01
     """Of the policy: two actions whose leads differ by this are played e to 1."""
+    hidden_sizes: tuple[int, ...] = (256, 256)
+    """Of the network."""
+    raises: bool = True
+    """Give every raise a logit of its own; a run that is to begin from this policy needs the same."""
+    epochs: int = 6
+    """Passes over all samples."""
+    batch_size: int = 4096
+    """Samples in a minibatch."""
+    learning_rate: float = 1e-3
+    """Of Adam at the start; falls linearly to zero."""
+    num_envs: int = 510
+    """Games side by side."""
+    seed: int = 0
+    """Of games and weights."""
+    threads: int = 2
+    """Cores."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("rounds", "worlds", "temperature"):
-            check_positive(self, name)
+        for name in _POSITIVE:
+            if not getattr(self, name) > 0:
+                raise ValueError(f"--{name.replace('_', '-')} must be positive")
+        if not set(self.num_players) <= set(SETUPS) or not self.num_players:
+            raise ValueError(f"--num-players: {list(SETUPS)}, not {self.num_players}")
+        if self.num_envs < len(self.num_players):
+            raise ValueError("--num-envs must be at least as many as --num-players names")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise ValueError(f"--seed must be 0 to {MAX_SEED}, not {self.seed}")
+        if not self.hidden_sizes or min(self.hidden_sizes) <= 0:
+            raise ValueError("--hidden-sizes must be positive")
+        self._check_others()
+
+    def _check_others(self) -> None:
         for code in self.others:
             agents.make(code)
         for run in self.also:
-            if not samples_of(run):
+            if not files_of(run):
                 raise ValueError(f"--also {run}: there are no samples")
 
     @property
@@ -84,7 +129,10 @@ def samples(config: Config, actor: Player | None, part: int) -> Iterator[Samples
 
     actor: plays for the learners; None: whatever looks best, or what `tuned` would do.
     """
-    batch, tables = imitation.new_tables(config, config.pool, (_GAMES, part))
+    seats = np.resize(np.array(config.num_players), config.num_envs)
+    batch = Batch(config.num_envs, seats.tolist(), seed=game_seed(config.seed, _GAMES, part), open_mice=True)
+    tables = config.pool.tables(batch)
+    tables.begin()
     rng, played = np.random.default_rng([config.seed, part]), 0
     while True:
         view = batch.view(np.arange(config.num_envs))
@@ -106,22 +154,18 @@ def _best(found: np.ndarray) -> np.ndarray:
 def gather(config: Config, number: int, actor: Player | None) -> None:
     """Write the samples of round `number`, file by file; those that are there already are left alone."""
     for part in track(range(config.parts), f"round {number + 1}: samples"):
-        imitation.keep(_part(config, number, part), samples(config, actor, number * config.parts + part), config)
+        found = samples(config, actor, number * config.parts + part)
+        keep(_part(config, number, part), found, config.part_size)
 
 
 def _part(config: Config, number: int, part: int) -> Path:
-    return imitation.part_of(config, f"{number}-{part:03d}")
+    return config.run / "samples" / f"{number}-{part:03d}.npz"
 
 
 def gathered(config: Config, rounds: int) -> dict[str, Tensor]:
     """All samples of the first `rounds` rounds, and of other runs: observations and leads, 16 bits each."""
     own = [_part(config, number, part) for number in range(rounds) for part in range(config.parts)]
-    return imitation.kept([*own, *(path for run in config.also for path in samples_of(run))])
-
-
-def samples_of(run: Path) -> list[Path]:
-    """The files of a run's samples, in order."""
-    return sorted((run / "samples").glob("*.npz"))
+    return kept([*own, *(path for run in config.also for path in files_of(run))])
 
 
 # --- the network ------------------------------------------------------------------------------------------------------
@@ -143,13 +187,24 @@ def _centred(values: Tensor, tried: Tensor) -> Tensor:
     return (kept - kept.sum(dim=1, keepdim=True) / tried.sum(dim=1, keepdim=True)).masked_fill(~tried, 0.0)
 
 
-def fit(config: Config, found: dict[str, Tensor]) -> ActorCritic:
+def fit(config: Config, samples: dict[str, Tensor]) -> ActorCritic:
     """The network fitted to all samples."""
-
-    def missed(network: ActorCritic, some: dict[str, Tensor]) -> Tensor:
-        return error(network.logits(some["observations"].float()), some["leads"].float(), config.temperature)
-
-    return imitation.fit(config, found, missed)
+    torch.set_num_threads(config.threads)
+    network = ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed)
+    optimizer = torch.optim.Adam(network.actor.parameters(), lr=config.learning_rate, fused=True)
+    observations, found = samples["observations"], samples["leads"]
+    count = max(1, len(found) // config.batch_size)
+    steps, generator = count * config.epochs, torch.Generator().manual_seed(config.seed)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps)
+    for _ in track(range(config.epochs), "fitting"):
+        for rows in torch.randperm(len(found), generator=generator).tensor_split(count):
+            optimizer.zero_grad()
+            logits = network.logits(observations[rows].float())
+            error(logits, found[rows].float(), config.temperature).backward()
+            torch.nn.utils.clip_grad_norm_(network.actor.parameters(), LONGEST_GRADIENT)
+            optimizer.step()
+            schedule.step()
+    return network
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -158,11 +213,17 @@ def fit(config: Config, found: dict[str, Tensor]) -> ActorCritic:
 def play_and_fit(config: Config, number: int) -> None:
     """A round: its samples, and the network of all samples so far; nothing if that is there already."""
     folder = _policy(config, number)
-    if imitation.is_saved(folder):
+    if description_of(folder).exists():
         return
     gather(config, number, AmortisedPlayer(str(_policy(config, number - 1))) if number else None)
-    about = {"algorithm": "distill", TEMPERATURE: config.temperature}
-    imitation.save(folder, fit(config, gathered(config, number + 1)), config, **about)
+    _save(folder, fit(config, gathered(config, number + 1)), config)
+
+
+def _save(folder: Path, network: ActorCritic, config: Config) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {"open_mice": True, "num_players": list(config.num_players), TEMPERATURE: config.temperature}
+    about |= {"algorithm": "distill", "commit": run_folder.commit()}
+    save_policy(folder, network.layers(), activation=ACTIVATION, **about)
 
 
 def _policy(config: Config, number: int) -> Path:
@@ -170,15 +231,42 @@ def _policy(config: Config, number: int) -> Path:
     return config.run if number == config.rounds - 1 else config.run / "rounds" / str(number + 1)
 
 
-def work(config: Config) -> None:
-    """All rounds; the network of the last one is the policy of the run."""
-    for number in range(config.rounds):
-        play_and_fit(config, number)
+def main(config: Config, console: Console) -> None:
+    """All rounds, whose last network is the policy of the run; what is there already is not made again."""
+    _begin(config)
+    with run_folder.held(config.run):
+        for number in range(config.rounds):
+            play_and_fit(config, number)
+    names = f"net:{config.run}  and as a search does as  amortised:{config.run}"
+    console.print(f"the policy plays as  {names}", highlight=False, soft_wrap=True)
+
+
+def _begin(config: Config) -> None:
+    """Make the folder and write its settings; a folder of other settings is refused."""
+    settings = {name: value for name, value in asdict(config).items() if name not in ("run", "threads")}
+    settings = json.loads(json.dumps(settings, default=str))  # as it is read again
+    path = config.run / run_folder.CONFIG
+    if path.exists():
+        if json.loads(path.read_text())["config"] != settings:
+            raise RunError(f"{config.run} was begun with other settings, which its config.json tells")
+        return
+    if config.run.exists():
+        raise RunError(f"{config.run} exists already and is no run of this command; choose another --run")
+    (config.run / "samples").mkdir(parents=True)
+    run_folder.write_json(path, {"config": settings, **run_folder.provenance()})
 
 
 def cli(arguments: list[str] | None = None) -> int:
     """Read the command line; the exit status."""
-    return imitation.run_command("distill", Config, work, arguments)
+    try:
+        main(tyro.cli(Config, prog="python -m train.distill", args=arguments), Console())
+    except (RunError, ValueError, OSError) as error:
+        Console(stderr=True).print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        Console(stderr=True).print("stopped; the same command goes on from here", highlight=False)
+        return 130
+    return 0
 
 
 if __name__ == "__main__":
