@@ -8,7 +8,7 @@ from agents.network import NetworkPlayer
 from agents.table import REFERENCE
 from experiments.readme_results import responses, source
 from experiments.report import shares_of
-from experiments.results import read_result
+from experiments.results import RESULTS, read_result
 from experiments.tables import estimate, table
 from felicity_env import OBS_SIZE, SETUPS
 
@@ -37,7 +37,8 @@ def lineage() -> str:
     head = ("step", "millions of decisions, each policy", "hours on one core, all together", "commit")
     commands = "\n\n".join(f"# {step['step']}, commit {step['commit']}\n{step['command']}" for step in made[0])
     folded = f"<details><summary>The first policy, command by command</summary>\n\n```bash\n{commands}\n```\n</details>"
-    sources = (source(read_result(name)) for name in ("reference", "reference_from_9"))
+    later = sorted(path.stem for path in RESULTS.glob("reference_from_*.json"))
+    sources = (source(read_result(name)) for name in ("reference", *later))
     return "\n\n".join((table(head, rows), *sources, folded))
 
 
