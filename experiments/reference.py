@@ -52,9 +52,8 @@ SEARCHES = (
 )
 AMORTISED = (
     "--num-envs 2048 --num-steps 32 --update-epochs 2 --ent-coef 0.01 --ent-coef-end 0.003 "
-    "--mix self=0.1 anchor=0.2 ev=0.05 tuned=0.1 "
-    "amortised:{search}=0.25 amortised:{search}/rounds/1=0.1 "
-    "--guests anchor=0.03 tuned=0.02 amortised:{search}=0.1 {exploiters}"
+    "--mix self=0.1 anchor=0.17 ev=0.1 tuned=0.1 amortised:{search}=0.4 "
+    "--guests anchor=0.03 amortised:{search}=0.1 {exploiters}"
 )
 ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[AMORTISED] * 2)  # of the league
 EXPLOITERS_WEIGHTS = (0.15, 0.1)  # beside those of the mix: of all the newest, of all those of the rounds before

@@ -1,14 +1,15 @@
-"""Amortised searches: what they look at, when they leave what `tuned` would do, and what they are made of."""
+"""Amortised searches: what they look at, how likely they do what, and what they are made of."""
 
 import numpy as np
 import pytest
 
 import agents
-from agents.amortised import CLEAR, TEMPERATURE, AmortisedPlayer
+from agents.amortised import HABIT, SHARPNESS, TEMPERATURE, AmortisedPlayer
 from agents.network import save_policy
 from agents.search import leads, shortlists
 from agents.table import REFERENCE
-from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS
+from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS, View
+from felicity_env.game import AUCTION, PLACE
 from tests.helpers import random_game, random_words, view_of
 
 SCALE = 0.01
@@ -37,16 +38,20 @@ def test_the_shortlist_is_what_a_search_looks_at_and_its_default_what_tuned_woul
     assert tried[np.arange(len(view)), defaults].all()
 
 
-def test_it_does_what_tuned_would_do_where_nothing_is_clearly_ahead(tmp_path, view):
-    values = np.random.default_rng(0).uniform(0, 0.99 * CLEAR, NUM_ACTIONS)
-    assert saved(tmp_path, values).act(view).tolist() == agents.make("tuned").act(view).tolist()
-
-
-def test_it_does_what_is_clearly_ahead_of_all_that_a_search_looks_at(tmp_path, view):
-    values = np.random.default_rng(0).permutation(NUM_ACTIONS) * 2 * CLEAR
-    actions, (_, tried) = saved(tmp_path, values).act(view), shortlists(view)
-    assert actions.tolist() == np.where(tried, values, -1).argmax(axis=1).tolist()
-    assert (actions != agents.make("tuned").act(view)).any()
+@pytest.mark.parametrize("phase", [PLACE, AUCTION])
+def test_it_draws_the_likelier_what_is_further_ahead_and_likelier_still_what_tuned_would_do(tmp_path, view, phase):
+    values = np.random.default_rng(0).normal(0, 0.05, NUM_ACTIONS)
+    open_ones = (shortlists(view)[1].sum(axis=1) > 1) & (view.states["phase"] == phase)
+    one = view.take(np.flatnonzero(open_ones)[:1])
+    many = View(one.states.repeat(4000), one.seats.repeat(4000), random_words(4000))
+    defaults, tried = shortlists(many)
+    kind = int(phase != PLACE)
+    is_habit = np.arange(NUM_ACTIONS) == defaults[:, None]
+    likely = np.exp(SHARPNESS[kind] * values + HABIT[kind] * is_habit) * tried
+    wanted = (likely / likely.sum(axis=1, keepdims=True)).mean(axis=0)
+    actions = saved(tmp_path, values).act(many)
+    assert np.bincount(actions, minlength=NUM_ACTIONS) / 4000 == pytest.approx(wanted, abs=0.03)
+    assert 0 < (actions == defaults).mean() < 1
 
 
 def test_a_policy_that_tells_no_leads_is_refused():
