@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agents
-from agents.amortised import HABIT, SHARPNESS, TEMPERATURE, AmortisedPlayer
+from agents.amortised import SEARCH_LIKE, AmortisedPlayer, Weights
 from agents.network import save_policy
 from agents.search import leads, shortlists
 from agents.table import REFERENCE
@@ -12,7 +12,7 @@ from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS, View
 from felicity_env.game import AUCTION, PLACE
 from tests.helpers import random_game, random_words, view_of
 
-SCALE = 0.01
+WEIGHTS = Weights(logits=(0.2, 0.4), habit=(1.5, 2.0))
 
 
 @pytest.fixture
@@ -21,10 +21,10 @@ def view():
     return view_of(states, random_words(len(states)))
 
 
-def saved(tmp_path, lead_of_actions: np.ndarray) -> AmortisedPlayer:
-    """A player whose network gives each action the same value everywhere, in wins."""
-    layers = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.float32(lead_of_actions / SCALE))]
-    save_policy(tmp_path, layers, open_mice=True, **{TEMPERATURE: SCALE})
+def saved(tmp_path, logits: np.ndarray) -> AmortisedPlayer:
+    """A player whose network gives each action the same logit everywhere."""
+    layers = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.float32(logits))]
+    save_policy(tmp_path, layers, open_mice=True, **{SEARCH_LIKE: WEIGHTS._asdict()})
     return AmortisedPlayer(str(tmp_path))
 
 
@@ -40,22 +40,22 @@ def test_the_shortlist_is_what_a_search_looks_at_and_its_default_what_tuned_woul
 
 @pytest.mark.parametrize("phase", [PLACE, AUCTION])
 def test_it_draws_the_likelier_what_is_further_ahead_and_likelier_still_what_tuned_would_do(tmp_path, view, phase):
-    values = np.random.default_rng(0).normal(0, 0.05, NUM_ACTIONS)
+    logits = np.random.default_rng(0).normal(0, 4, NUM_ACTIONS)
     open_ones = (shortlists(view)[1].sum(axis=1) > 1) & (view.states["phase"] == phase)
     one = view.take(np.flatnonzero(open_ones)[:1])
     many = View(one.states.repeat(4000), one.seats.repeat(4000), random_words(4000))
     defaults, tried = shortlists(many)
     kind = int(phase != PLACE)
     is_habit = np.arange(NUM_ACTIONS) == defaults[:, None]
-    likely = np.exp(SHARPNESS[kind] * values + HABIT[kind] * is_habit) * tried
+    likely = np.exp(WEIGHTS.logits[kind] * logits + WEIGHTS.habit[kind] * is_habit) * tried
     wanted = (likely / likely.sum(axis=1, keepdims=True)).mean(axis=0)
-    actions = saved(tmp_path, values).act(many)
+    actions = saved(tmp_path, logits).act(many)
     assert np.bincount(actions, minlength=NUM_ACTIONS) / 4000 == pytest.approx(wanted, abs=0.03)
     assert 0 < (actions == defaults).mean() < 1
 
 
 def test_a_policy_that_tells_no_leads_is_refused():
-    with pytest.raises(ValueError, match=r"does not tell leads; python -m train\.distill makes one"):
+    with pytest.raises(ValueError, match=r"tells no leads; python -m train\.distill makes one"):
         agents.make(f"amortised:{REFERENCE / '0'}")
     with pytest.raises(ValueError, match="'amortised' needs an argument: amortised:PATH, mc with"):
         agents.make("amortised")

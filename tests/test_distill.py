@@ -8,21 +8,26 @@ import pytest
 import torch
 
 import agents
+from agents.amortised import Weights, search_logits
+from agents.network import choose
 from agents.search import leads, shortlists
-from felicity_env import NUM_ACTIONS, SETUPS
+from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS
 from felicity_env.game import PASS, PLACE
 from felicity_env.tables import Tables
 from tests.helpers import C3, C15, M5, M8, auction, bid, play, random_game, random_words, view_of
 from train import distill
 from train.distill import Config, cli, error
 from train.opponents import OpponentPool
+from train.policy import ActorCritic
+from train.samples import keep, kept
 
 SMALL = "--num-players 3 4 --rounds 2 --parts 2 --part-size 300 --worlds 2 --num-envs 12 --hidden-sizes 8 --epochs 2"
+WATCHED = "--search mc:2 --watched 50"
 NAN = float("nan")
 
 
 def small(tmp_path) -> list[str]:
-    return [*SMALL.split(), "--threads", "1", "--batch-size", "100", "--run", str(tmp_path / "run")]
+    return [*SMALL.split(), *WATCHED.split(), "--threads", "1", "--batch-size", "100", "--run", str(tmp_path / "run")]
 
 
 # --- samples ----------------------------------------------------------------------------------------------------------
@@ -174,6 +179,32 @@ def test_a_run_that_is_not_finished_is_no_policy(tmp_path):
     (run / "policy.json").unlink()
     with pytest.raises(ValueError, match=f"no policy can be read from {run}"):
         agents.make(f"net:{run}")
+
+
+def test_the_weights_of_an_amortised_search_are_those_under_which_what_the_search_did_is_likeliest(tmp_path):
+    config = Config(run=tmp_path, search="greedy", watched=3000, others=("ev",))
+    keep(tmp_path / "watched.npz", distill.watched(config), 3000)
+    found = kept([tmp_path / "watched.npz"])
+    network, weights = ActorCritic((8,), raises=True, seed=0), Weights(logits=(0.2, 0.4), habit=(1.0, -1.0))
+    with torch.no_grad():
+        network.actor[-1].weight *= 1000
+        logits = network.logits(found["observations"]).numpy()
+    searched = search_logits(weights, logits, found["phases"].numpy(), found["defaults"].numpy())
+    drawn = choose(searched, found["tried"].numpy().astype(np.int8), np.random.default_rng(0).random(3000))
+    again = distill.search_like(network, found | {"actions": torch.from_numpy(drawn)})
+    assert np.array(again) == pytest.approx(np.array(weights), rel=0.15)
+
+
+def test_what_is_watched_is_what_the_search_did_where_it_looked_at_several_actions(tmp_path):
+    config = Config(run=tmp_path, search="mc:60", others=("ev",))
+    found = distill.watched(config)
+    for some in (next(found), next(found)):
+        rows = np.arange(len(some["actions"]))
+        assert some["tried"][rows, some["actions"]].all()
+        assert some["tried"][rows, some["defaults"]].all()
+        assert (some["tried"].sum(axis=1) > 1).all()
+        assert some["observations"].shape == (len(rows), OBS_SIZE)
+        assert 0 < (some["actions"] != some["defaults"]).sum() < len(rows)
 
 
 def test_fitting_makes_the_error_less(tmp_path):

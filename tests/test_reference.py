@@ -31,6 +31,7 @@ def reference_config(folder: Path) -> reference.Config:
         (pack / place / "policy.json").write_text("{}")
     (pack / "README.md").write_text("the card")
     small = "--rounds 1 --parts 1 --part-size 300 --worlds 2 --num-envs 12 --hidden-sizes 8 --epochs 2 --batch-size 100"
+    small += " --search mc:2 --watched 50"
     steps = {"first_timesteps": 600, "exploiter_timesteps": 500, "round_timesteps": 500}
     return reference.Config(seeds=(0, 1), num_players=(3,), **steps, distill=small, runs=folder, pack=pack)
 

@@ -6,10 +6,10 @@ what looks best in a few worlds, now what `tuned` would do, among players of the
 network to all of them, which averages the noise away. Its logits are the leads over `temperature`. In a second round
 the network itself plays, in the manner of a search.
 
-The result plays in two ways, each a NAME for NAME=WEIGHT in a `--mix` too. `amortised:FOLDER` decides as `mc` does, by
-the leads. `net:FOLDER` is a policy like any other, which plays the better action nearly always, and either one where
-they are worth the same. Both are at their best at tables like those of the samples: name the players that will meet
-them in `others`.
+The result plays in two ways, each a NAME for NAME=WEIGHT in a `--mix` too. `amortised:FOLDER` goes by the leads as `mc`
+does, and does each action as likely as a search that was watched for that. `net:FOLDER` is a policy like any other,
+which plays the better action nearly always, and either one where they are worth the same. Both are at their best at
+tables like those of the samples: name the players that will meet them in `others`.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -28,12 +28,13 @@ from rich.progress import track
 from torch import Tensor
 
 import agents
-from agents.amortised import TEMPERATURE, AmortisedPlayer
+from agents.amortised import SEARCH_LIKE, AmortisedPlayer, Weights
 from agents.compiled import CompiledPlayer
 from agents.network import description_of, save_policy
-from agents.search import leads
+from agents.search import leads, shortlists
 from felicity_env import NUM_ACTIONS, SETUPS, Batch, Player, game_seed
-from felicity_env.game import PASS
+from felicity_env.game import PASS, PLACE
+from felicity_env.tables import Tables
 from train import run_folder
 from train.config import MAX_SEED
 from train.opponents import SELF, OpponentPool
@@ -48,8 +49,10 @@ ALONE = 0.2  # of the tables with `others`: the learner is alone among them; els
 SPREAD_STEPS = 60  # decisions of learners before samples are kept, so that all rounds are among them
 OTHER_SHARE = 0.6  # of the learners' decisions are not those of `tuned`
 LONGEST_GRADIENT = 0.1  # with longer ones the logits of rare actions ran away
+WATCHED_ENVS = 66  # games side by side: few, for a search is slow, and its decisions are to come from many rounds
 _GAMES = 3  # of the seed: apart from those of the trainers
-_COUNTS = ("rounds", "parts", "part_size", "worlds", "epochs", "batch_size", "num_envs", "threads")
+_WATCHED = 2**16  # in the place of a part's number
+_COUNTS = ("rounds", "parts", "part_size", "watched", "worlds", "epochs", "batch_size", "num_envs", "threads")
 _POSITIVE = (*_COUNTS, "temperature", "learning_rate")
 
 
@@ -75,6 +78,10 @@ class Config:
     """In which each action is played out for a sample."""
     temperature: float = 0.01
     """Of the policy: two actions whose leads differ by this are played e to 1."""
+    search: str = "mc:800@2"
+    """Code of the search that is watched, so that amortised:FOLDER plays like it; mc:800@2 is mc:800 on two cores."""
+    watched: int = 10_000
+    """Decisions of that search."""
     hidden_sizes: tuple[int, ...] = (256, 256)
     """Of the network."""
     raises: bool = True
@@ -107,7 +114,7 @@ class Config:
         self._check_others()
 
     def _check_others(self) -> None:
-        for code in self.others:
+        for code in (self.search, *self.others):
             agents.make(code)
         for run in self.also:
             if not files_of(run):
@@ -129,10 +136,7 @@ def samples(config: Config, actor: Player | None, part: int) -> Iterator[Samples
 
     actor: plays for the learners; None: whatever looks best, or what `tuned` would do.
     """
-    seats = np.resize(np.array(config.num_players), config.num_envs)
-    batch = Batch(config.num_envs, seats.tolist(), seed=game_seed(config.seed, _GAMES, part), open_mice=True)
-    tables = config.pool.tables(batch)
-    tables.begin()
+    batch, tables = _begun(config, part, config.num_envs)
     rng, played = np.random.default_rng([config.seed, part]), 0
     while True:
         view = batch.view(np.arange(config.num_envs))
@@ -145,6 +149,14 @@ def samples(config: Config, actor: Player | None, part: int) -> Iterator[Samples
             yield {"observations": observations, "leads": found[judged].astype(np.float16)}
         tables.step(np.where(rng.random(config.num_envs) < OTHER_SHARE, other, actions))
         played += 1
+
+
+def _begun(config: Config, part: int, num_envs: int) -> tuple[Batch, Tables]:
+    seats = np.resize(np.array(config.num_players), num_envs)
+    batch = Batch(num_envs, seats.tolist(), seed=game_seed(config.seed, _GAMES, part), open_mice=True)
+    tables = config.pool.tables(batch)
+    tables.begin()
+    return batch, tables
 
 
 def _best(found: np.ndarray) -> np.ndarray:
@@ -166,6 +178,21 @@ def gathered(config: Config, rounds: int) -> dict[str, Tensor]:
     """All samples of the first `rounds` rounds, and of other runs: observations and leads, 16 bits each."""
     own = [_part(config, number, part) for number in range(rounds) for part in range(config.parts)]
     return kept([*own, *(path for run in config.also for path in files_of(run))])
+
+
+def watched(config: Config) -> Iterator[Samples]:
+    """Without end: what `config.search` did [K] where it had a choice, and all that `search_logits` goes by."""
+    batch, tables = _begun(config, _WATCHED, WATCHED_ENVS)
+    tuned, search = CompiledPlayer("tuned"), agents.make(config.search)
+    for _ in range(SPREAD_STEPS):
+        tables.step(tuned.act(batch.view(np.arange(WATCHED_ENVS))))
+    while True:
+        view = batch.view(np.arange(WATCHED_ENVS))
+        actions, (defaults, tried) = search.act(view), shortlists(view)
+        found = {"phases": view.states["phase"], "defaults": defaults, "tried": tried, "actions": actions}
+        chosen = tried.sum(axis=1) > 1
+        yield {name: array[chosen] for name, array in found.items()} | {"observations": batch.observations[chosen]}
+        tables.step(actions)
 
 
 # --- the network ------------------------------------------------------------------------------------------------------
@@ -207,6 +234,28 @@ def fit(config: Config, samples: dict[str, Tensor]) -> ActorCritic:
     return network
 
 
+def search_like(network: ActorCritic, found: dict[str, Tensor]) -> Weights:
+    """The weights under which what a search did is likeliest."""
+    with torch.no_grad():
+        logits = network.logits(found["observations"])
+    is_default = torch.nn.functional.one_hot(found["defaults"], NUM_ACTIONS)
+    bids = (found["phases"] != PLACE).long()
+    logs, habit = torch.zeros(2, requires_grad=True), torch.zeros(2, requires_grad=True)
+    optimizer = torch.optim.LBFGS([logs, habit], max_iter=100, line_search_fn="strong_wolfe")
+
+    def unlikely() -> Tensor:
+        optimizer.zero_grad()
+        searched = logs[bids, None].exp() * logits + habit[bids, None] * is_default
+        searched = searched.masked_fill(~found["tried"], -torch.inf)
+        loss = torch.nn.functional.cross_entropy(searched, found["actions"])
+        loss.backward()
+        return loss
+
+    optimizer.step(unlikely)  # pyright: ignore[reportArgumentType] - it takes what returns a tensor
+    first, second = (tuple(values.tolist()) for values in (logs.exp(), habit))
+    return Weights(first, second)
+
+
 # --- the run ----------------------------------------------------------------------------------------------------------
 
 
@@ -216,12 +265,15 @@ def play_and_fit(config: Config, number: int) -> None:
     if description_of(folder).exists():
         return
     gather(config, number, AmortisedPlayer(str(_policy(config, number - 1))) if number else None)
-    _save(folder, fit(config, gathered(config, number + 1)), config)
+    network = fit(config, gathered(config, number + 1))
+    decisions = config.run / "watched.npz"
+    keep(decisions, watched(config), config.watched)
+    _save(folder, network, search_like(network, kept([decisions])), config)
 
 
-def _save(folder: Path, network: ActorCritic, config: Config) -> None:
+def _save(folder: Path, network: ActorCritic, weights: Weights, config: Config) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    about = {"open_mice": True, "num_players": list(config.num_players), TEMPERATURE: config.temperature}
+    about = {"open_mice": True, "num_players": list(config.num_players), SEARCH_LIKE: weights._asdict()}
     about |= {"algorithm": "distill", "commit": run_folder.commit()}
     save_policy(folder, network.layers(), activation=ACTIVATION, **about)
 
