@@ -182,7 +182,7 @@ def test_a_run_that_is_not_finished_is_no_policy(tmp_path):
 
 
 def test_the_weights_of_an_amortised_search_are_those_under_which_what_the_search_did_is_likeliest(tmp_path):
-    config = Config(run=tmp_path, search="greedy", watched=3000, others=("ev",))
+    config = Config(run=tmp_path, search="mc:2", watched=3000, others=("ev",))
     keep(tmp_path / "watched.npz", distill.watched(config), 3000)
     found = kept([tmp_path / "watched.npz"])
     network, weights = ActorCritic((8,), raises=True, seed=0), Weights(logits=(0.2, 0.4), habit=(1.0, -1.0))
@@ -231,6 +231,7 @@ def test_a_folder_of_other_settings_or_of_something_else_is_refused(tmp_path, ca
     for option, value, message in (
         ("--worlds", "0", "--worlds must be positive"),
         ("--others", "evv", "no player 'evv'"),
+        ("--search", "ev", "--search must be mc:N or ismcts:N, not ev"),
         ("--also", str(tmp_path), "there are no samples"),
         ("--num-players", "7", "--num-players: [3, 4, 5], not (7,)"),
         ("--hidden-sizes", "0", "--hidden-sizes must be positive"),

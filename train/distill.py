@@ -31,7 +31,7 @@ import agents
 from agents.amortised import SEARCH_LIKE, AmortisedPlayer, Weights
 from agents.compiled import CompiledPlayer
 from agents.network import description_of, save_policy
-from agents.search import leads, shortlists
+from agents.search import SearchPlayer, leads, shortlists
 from felicity_env import NUM_ACTIONS, SETUPS, Batch, Player, game_seed
 from felicity_env.game import PASS, PLACE
 from felicity_env.tables import Tables
@@ -114,7 +114,9 @@ class Config:
         self._check_others()
 
     def _check_others(self) -> None:
-        for code in (self.search, *self.others):
+        if not isinstance(agents.make(self.search), SearchPlayer):
+            raise ValueError(f"--search must be mc:N or ismcts:N, not {self.search}")
+        for code in self.others:
             agents.make(code)
         for run in self.also:
             if not files_of(run):
