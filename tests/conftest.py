@@ -3,6 +3,10 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("felicity", deadline=None)  # a slow machine is no failure
+settings.load_profile("felicity")
 
 pytest.register_assert_rewrite(
     "tests.helpers", "tests.players", "tests.arena_players", "tests.aec_games", "tests.training", "tests.selfplay_runs"

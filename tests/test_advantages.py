@@ -69,7 +69,7 @@ def test_a_seat_that_did_not_act_before_the_end_takes_nothing_from_others():
     assert advantages == pytest.approx([5.0, 5.0])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 6))
 def test_many_games_are_as_the_loop_over_chains_has_it(seed, steps, games):
     rng = np.random.default_rng(seed)

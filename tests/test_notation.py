@@ -54,7 +54,7 @@ def test_whole_random_games_come_back_equal(setup):
         assert notation.loads(notation.dumps(game)) == game
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(ALL_SETUPS), st.integers(0, 2**63 - 1), st.floats(0, 1))
 def test_a_game_that_stops_anywhere_comes_back_equal(setup, seed, share):
     game = random_game(setup, seed).game

@@ -609,13 +609,13 @@ def setups(draw) -> Setup:
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(setup=setups(), seed=st.integers(0, 2**32))
 def test_every_possible_setup_plays_to_the_end(setup, seed):
     assert_sound_games(setup, 4, seed)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(setup=setups(), seed=st.integers(0, 2**32))
 def test_every_possible_setup_is_described_truly(setup, seed):
     out = np.empty(OBS_SIZE, np.float32)
@@ -656,7 +656,7 @@ def test_an_impossible_setup_is_refused_with_the_reason(name):
         Setup(**{**standard, **changes})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     seats=st.integers(-1, 7),
     mouse_cards=st.lists(st.integers(-2, 20), max_size=6).map(tuple),
