@@ -7,36 +7,34 @@ habits that no search has, which whoever learns against it would learn to exploi
 a search does it for all that the network knows: `train.distill` has watched one.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.network import NetworkPlayer, choose, uniforms_of
+from agents.network import GREEDY, NetworkPlayer, choose, drawn
 from agents.search import shortlists
-from felicity_env import View
+from felicity_env import NUM_ACTIONS, View
 from felicity_env.game import PLACE
-from felicity_env.kernel import kernel
-from felicity_env.random_stream import split
 
 SEARCH_LIKE = "search_like"  # in policy.json: its weights
-_DRAW = 1
+_DRAW = 1  # apart from what `tuned` draws
 
 
 class Weights(NamedTuple):
-    """What makes a network's logits those of a search: laying a card, and in the auction."""
+    """What makes a network's logits those of a search. Arrays or tensors [2]: laying a card, and in the auction."""
 
-    logits: tuple[float, float]
+    logits: Any
     """By which the network's are multiplied."""
-    habit: tuple[float, float]
+    habit: Any
     """Added for what `tuned` would do."""
 
 
-def search_logits(weights: Weights, logits: np.ndarray, phases: np.ndarray, defaults: np.ndarray) -> np.ndarray:
-    """float32 [B, NUM_ACTIONS] from a network's, the phases and what `tuned` would do [B]."""
-    bids = (phases != PLACE).astype(np.intp)
-    found = np.array(weights.logits, np.float32)[bids, None] * logits
-    found[np.arange(len(found)), defaults] += np.array(weights.habit, np.float32)[bids]
-    return found
+def search_logits(weights: Weights, logits: Any, bids: Any, is_default: Any) -> Any:
+    """Arrays or tensors [B, NUM_ACTIONS] from a network's.
+
+    bids: integers [B], 1 in the auction, else 0. is_default: bool [B, NUM_ACTIONS], what `tuned` would do.
+    """
+    return weights.logits[bids, None] * logits + weights.habit[bids, None] * is_default
 
 
 class AmortisedPlayer:
@@ -46,23 +44,15 @@ class AmortisedPlayer:
         self.network = NetworkPlayer(path)
         if SEARCH_LIKE not in self.network.about:
             raise ValueError(f"the policy in {path} tells no leads; python -m train.distill makes one that does")
-        self.weights = Weights(**self.network.about[SEARCH_LIKE])
+        if self.network.greedy:
+            raise ValueError(f"amortised:{path}: it draws its actions, there is no {GREEDY}")
+        about = self.network.about[SEARCH_LIKE]
+        self.weights = Weights(**{name: np.array(values, np.float32) for name, values in about.items()})
 
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""
         defaults, tried = shortlists(view)
-        logits = search_logits(self.weights, self.network.logits(view), view.states["phase"], defaults)
-        return choose(logits, tried.view(np.int8), uniforms_of(_other_words(view.seeds)))
-
-
-def _other_words(seeds: np.ndarray) -> np.ndarray:
-    """Words apart from those that `tuned` draws with."""
-    words = np.empty(len(seeds), np.uint64)
-    _split(seeds, words)
-    return words
-
-
-@kernel
-def _split(seeds, out):
-    for k in range(len(seeds)):
-        out[k] = split(seeds[k], _DRAW)
+        bids = (view.states["phase"] != PLACE).astype(np.intp)
+        is_default = np.arange(NUM_ACTIONS) == defaults[:, None]
+        logits = search_logits(self.weights, self.network.logits(view), bids, is_default)
+        return choose(logits, tried.view(np.int8), drawn(view.seeds, _DRAW))

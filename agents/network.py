@@ -19,7 +19,9 @@ from safetensors.numpy import load_file, save_file
 
 from felicity_env import NUM_ACTIONS, OBS_SIZE, RULES_VERSION, View
 from felicity_env.game import MAX_BID, PASS
+from felicity_env.kernel import kernel
 from felicity_env.observation import AT, MICE_SCALE, SECTIONS
+from felicity_env.random_stream import split
 
 FORMAT = "felicity-policy-1"
 GREEDY = "@greedy"
@@ -65,6 +67,19 @@ def softmax_weights(logits: np.ndarray, masks: np.ndarray) -> np.ndarray:
 def uniforms_of(seeds: np.ndarray) -> np.ndarray:
     """Numbers in [0, 1), float64 [B], from the high bits of words uint64 [B]."""
     return (seeds >> np.uint64(40)).astype(np.float64) / 2**24
+
+
+@kernel
+def _split_words(words, part, out):
+    for k in range(len(words)):
+        out[k] = split(words[k], part)
+
+
+def drawn(words: np.ndarray, part: int) -> np.ndarray:
+    """Numbers in [0, 1), float64 [K], another one for each `part` drawn from the words uint64 [K]."""
+    out = np.empty(len(words), np.uint64)
+    _split_words(words, part, out)
+    return uniforms_of(out)
 
 
 class NetworkPlayer:

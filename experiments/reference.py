@@ -63,6 +63,11 @@ RESPONSES = "best responses"  # their column of the plot
 POINTS = 4  # of the learning curve in a run
 
 
+def amortised_rounds() -> list[int]:
+    """Numbers of the rounds against amortised searches."""
+    return [1 + k for k, text in enumerate(ROUNDS) if text == AMORTISED]
+
+
 @dataclass(frozen=True)
 class Config:
     """Train several seeds, and pack the reference player."""
@@ -94,7 +99,7 @@ class Config:
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds)
-        possible = [0, *(1 + k for k, text in enumerate(ROUNDS) if text == AMORTISED)]
+        possible = [0, *amortised_rounds()]
         if self.first_round not in possible:
             raise ValueError(f"--first-round must be one of {possible}, not {self.first_round}")
         if not self.first_round <= self.end <= len(ROUNDS):
@@ -145,9 +150,9 @@ def policy_options(seed: int, number: int, config: Config) -> list[str]:
         return _options(FIRST.format(**names), seed, config.first_timesteps, config.distilled, AGAINST, config)
     names["exploiters"] = " ".join(_exploiters(number, config))
     names["search"] = shlex.quote(str(config.search(number)))
-    text, begin = ROUNDS[number - 1], config.begin(seed, number)
-    timesteps = config.amortised_timesteps if text == AMORTISED else config.round_timesteps
-    return _options(text.format(**names), seed, timesteps, begin, AGAINST, config)
+    own, begin = ROUNDS[number - 1].format(**names), config.begin(seed, number)
+    timesteps = config.amortised_timesteps if number in amortised_rounds() else config.round_timesteps
+    return _options(own, seed, timesteps, begin, AGAINST, config)
 
 
 def _exploiters(number: int, config: Config) -> Iterator[str]:
@@ -199,7 +204,7 @@ class Round:
 
 def train_round(number: int, config: Config) -> Round:
     """Amortise the search of a round, train its best responses, then all seeds, and make their mixture."""
-    search = amortised_search(number, config) if number and ROUNDS[number - 1] == AMORTISED else None
+    search = amortised_search(number, config) if number in amortised_rounds() else None
     seeds = config.seeds if number else ()
     responses = [(config.exploiter(seed, number), exploiter_options(seed, number, config)) for seed in seeds]
     exploiters = list(all_trained(responses, workers=config.workers))
@@ -222,7 +227,7 @@ def amortised_search(number: int, config: Config) -> dict[str, Any]:
 
 def search_options(number: int, config: Config) -> list[str]:
     """For `python -m train.distill`: at tables of the newest mixture; with the samples of the rounds before."""
-    before = range(max(config.first_round, 1 + ROUNDS.index(AMORTISED)), number)
+    before = [earlier for earlier in amortised_rounds() if config.first_round <= earlier < number]
     also = ["--also", *(str(config.search(earlier)) for earlier in before)] if before else []
     return ["--others", f"net:{config.mixture(number - 1)}", *also]
 

@@ -54,8 +54,11 @@ def test_it_draws_the_likelier_what_is_further_ahead_and_likelier_still_what_tun
     assert 0 < (actions == defaults).mean() < 1
 
 
-def test_a_policy_that_tells_no_leads_is_refused():
+def test_a_policy_that_tells_no_leads_is_refused_and_so_is_the_best_action(tmp_path):
     with pytest.raises(ValueError, match=r"tells no leads; python -m train\.distill makes one"):
         agents.make(f"amortised:{REFERENCE / '0'}")
+    saved(tmp_path, np.zeros(NUM_ACTIONS))
+    with pytest.raises(ValueError, match="it draws its actions, there is no @greedy"):
+        agents.make(f"amortised:{tmp_path}@greedy")
     with pytest.raises(ValueError, match="'amortised' needs an argument: amortised:PATH, mc with"):
         agents.make("amortised")

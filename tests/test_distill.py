@@ -80,8 +80,8 @@ def test_before_there_is_a_network_learners_play_what_looks_best_in_a_share_of_d
     samples = distill.samples(Config(run=tmp_path, num_envs=30, worlds=2), None, 0)
     next(samples)
     next(samples)
-    assert len(played) > distill.SPREAD_STEPS
-    for actions, wanted in zip(played, expected, strict=False):
+    assert len(played) == distill.SPREAD_STEPS + 1
+    for actions, wanted in zip(played[distill.SPREAD_STEPS :], expected, strict=False):
         assert actions.tolist() == wanted.tolist()
 
 
@@ -185,11 +185,12 @@ def test_the_weights_of_an_amortised_search_are_those_under_which_what_the_searc
     config = Config(run=tmp_path, search="mc:2", watched=3000, others=("ev",))
     keep(tmp_path / "watched.npz", distill.watched(config), 3000)
     found = kept([tmp_path / "watched.npz"])
-    network, weights = ActorCritic((8,), raises=True, seed=0), Weights(logits=(0.2, 0.4), habit=(1.0, -1.0))
+    network, weights = ActorCritic((8,), raises=True, seed=0), Weights(np.array([0.2, 0.4]), np.array([1.0, -1.0]))
     with torch.no_grad():
         network.actor[-1].weight *= 1000
         logits = network.logits(found["observations"]).numpy()
-    searched = search_logits(weights, logits, found["phases"].numpy(), found["defaults"].numpy())
+    is_default = np.arange(NUM_ACTIONS) == found["defaults"].numpy()[:, None]
+    searched = search_logits(weights, logits, found["bids"].numpy(), is_default)
     drawn = choose(searched, found["tried"].numpy().astype(np.int8), np.random.default_rng(0).random(3000))
     again = distill.search_like(network, found | {"actions": torch.from_numpy(drawn)})
     assert np.array(again) == pytest.approx(np.array(weights), rel=0.15)

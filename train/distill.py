@@ -28,7 +28,7 @@ from rich.progress import track
 from torch import Tensor
 
 import agents
-from agents.amortised import SEARCH_LIKE, AmortisedPlayer, Weights
+from agents.amortised import SEARCH_LIKE, AmortisedPlayer, Weights, search_logits
 from agents.compiled import CompiledPlayer
 from agents.network import description_of, save_policy
 from agents.search import SearchPlayer, leads, shortlists
@@ -46,7 +46,7 @@ MIX = {SELF: 0.4, "tuned": 0.1, "ev": 0.1, "anchor": 0.1}
 GUESTS = {"tuned": 0.1, "ev": 0.1, "anchor": 0.1}
 MARGIN = 6.0  # how far below the best the logits of actions stay that the search does not look at
 ALONE = 0.2  # of the tables with `others`: the learner is alone among them; else one of them is among learners
-SPREAD_STEPS = 60  # decisions of learners before samples are kept, so that all rounds are among them
+SPREAD_STEPS = 60  # decisions of learners, as `tuned`, before the first sample, so that all rounds are among them
 OTHER_SHARE = 0.6  # of the learners' decisions are not those of `tuned`
 LONGEST_GRADIENT = 0.1  # with longer ones the logits of rare actions ran away
 WATCHED_ENVS = 66  # games side by side: few, for a search is slow, and its decisions are to come from many rounds
@@ -139,18 +139,16 @@ def samples(config: Config, actor: Player | None, part: int) -> Iterator[Samples
     actor: plays for the learners; None: whatever looks best, or what `tuned` would do.
     """
     batch, tables = _begun(config, part, config.num_envs)
-    rng, played = np.random.default_rng([config.seed, part]), 0
+    rng = np.random.default_rng([config.seed, part])
     while True:
         view = batch.view(np.arange(config.num_envs))
         found = leads(view, worlds=config.worlds, threads=config.threads)
         judged = (~np.isnan(found)).sum(axis=1) > 1
         actions = CompiledPlayer("tuned").act(view)
         other = np.where(judged, _best(found), actions) if actor is None else actor.act(view)
-        if played >= SPREAD_STEPS:
-            observations = batch.observations[judged].astype(np.float16)
-            yield {"observations": observations, "leads": found[judged].astype(np.float16)}
+        observations = batch.observations[judged].astype(np.float16)
+        yield {"observations": observations, "leads": found[judged].astype(np.float16)}
         tables.step(np.where(rng.random(config.num_envs) < OTHER_SHARE, other, actions))
-        played += 1
 
 
 def _begun(config: Config, part: int, num_envs: int) -> tuple[Batch, Tables]:
@@ -158,6 +156,8 @@ def _begun(config: Config, part: int, num_envs: int) -> tuple[Batch, Tables]:
     batch = Batch(num_envs, seats.tolist(), seed=game_seed(config.seed, _GAMES, part), open_mice=True)
     tables = config.pool.tables(batch)
     tables.begin()
+    for _ in range(SPREAD_STEPS):
+        tables.step(CompiledPlayer("tuned").act(batch.view(np.arange(num_envs))))
     return batch, tables
 
 
@@ -185,13 +185,12 @@ def gathered(config: Config, rounds: int) -> dict[str, Tensor]:
 def watched(config: Config) -> Iterator[Samples]:
     """Without end: what `config.search` did [K] where it had a choice, and all that `search_logits` goes by."""
     batch, tables = _begun(config, _WATCHED, WATCHED_ENVS)
-    tuned, search = CompiledPlayer("tuned"), agents.make(config.search)
-    for _ in range(SPREAD_STEPS):
-        tables.step(tuned.act(batch.view(np.arange(WATCHED_ENVS))))
+    search = agents.make(config.search)
     while True:
         view = batch.view(np.arange(WATCHED_ENVS))
         actions, (defaults, tried) = search.act(view), shortlists(view)
-        found = {"phases": view.states["phase"], "defaults": defaults, "tried": tried, "actions": actions}
+        bids = (view.states["phase"] != PLACE).astype(np.int64)
+        found = {"bids": bids, "defaults": defaults, "tried": tried, "actions": actions}
         chosen = tried.sum(axis=1) > 1
         yield {name: array[chosen] for name, array in found.items()} | {"observations": batch.observations[chosen]}
         tables.step(actions)
@@ -240,22 +239,20 @@ def search_like(network: ActorCritic, found: dict[str, Tensor]) -> Weights:
     """The weights under which what a search did is likeliest."""
     with torch.no_grad():
         logits = network.logits(found["observations"])
-    is_default = torch.nn.functional.one_hot(found["defaults"], NUM_ACTIONS)
-    bids = (found["phases"] != PLACE).long()
+    bids, is_default = found["bids"], torch.arange(NUM_ACTIONS) == found["defaults"][:, None]
     logs, habit = torch.zeros(2, requires_grad=True), torch.zeros(2, requires_grad=True)
     optimizer = torch.optim.LBFGS([logs, habit], max_iter=100, line_search_fn="strong_wolfe")
 
     def unlikely() -> Tensor:
         optimizer.zero_grad()
-        searched = logs[bids, None].exp() * logits + habit[bids, None] * is_default
+        searched = search_logits(Weights(logs.exp(), habit), logits, bids, is_default)
         searched = searched.masked_fill(~found["tried"], -torch.inf)
         loss = torch.nn.functional.cross_entropy(searched, found["actions"])
         loss.backward()
         return loss
 
     optimizer.step(unlikely)  # pyright: ignore[reportArgumentType] - it takes what returns a tensor
-    first, second = (tuple(values.tolist()) for values in (logs.exp(), habit))
-    return Weights(first, second)
+    return Weights(logs.detach().exp(), habit.detach())
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -269,14 +266,15 @@ def play_and_fit(config: Config, number: int) -> None:
     gather(config, number, AmortisedPlayer(str(_policy(config, number - 1))) if number else None)
     network = fit(config, gathered(config, number + 1))
     decisions = config.run / "watched.npz"
-    keep(decisions, watched(config), config.watched)
+    for _ in track(range(1), f"watching {config.search}"):
+        keep(decisions, watched(config), config.watched)
     _save(folder, network, search_like(network, kept([decisions])), config)
 
 
 def _save(folder: Path, network: ActorCritic, weights: Weights, config: Config) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    about = {"open_mice": True, "num_players": list(config.num_players), SEARCH_LIKE: weights._asdict()}
-    about |= {"algorithm": "distill", "commit": run_folder.commit()}
+    about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
+    about |= {"algorithm": "distill", SEARCH_LIKE: {name: two.tolist() for name, two in weights._asdict().items()}}
     save_policy(folder, network.layers(), activation=ACTIVATION, **about)
 
 
@@ -291,8 +289,8 @@ def main(config: Config, console: Console) -> None:
     with run_folder.held(config.run):
         for number in range(config.rounds):
             play_and_fit(config, number)
-    names = f"net:{config.run}  and as a search does as  amortised:{config.run}"
-    console.print(f"the policy plays as  {names}", highlight=False, soft_wrap=True)
+    console.print(f"the policy plays as  net:{config.run}", highlight=False, soft_wrap=True)
+    console.print(f"as a search does, as  amortised:{config.run}", highlight=False, soft_wrap=True)
 
 
 def _begin(config: Config) -> None:

@@ -12,11 +12,9 @@ import numpy as np
 
 import agents
 from agents.compiled import compiled_among
-from agents.network import Layers, NetworkPlayer, uniforms_of
+from agents.network import Layers, NetworkPlayer, drawn
 from felicity_env import Batch, Player, View
 from felicity_env.game import MAX_SEATS
-from felicity_env.kernel import kernel
-from felicity_env.random_stream import split
 from felicity_env.tables import LEARNER, Tables
 
 SELF, PAST = "self", "past"
@@ -32,19 +30,6 @@ class _Snapshot:
     def act(self, view: View) -> np.ndarray:
         assert self.player is not None, "no layers yet"
         return self.player.act(view)
-
-
-@kernel
-def _split_words(words, part, out):
-    for k in range(len(words)):
-        out[k] = split(words[k], part)
-
-
-def _drawn(words: np.ndarray, part: int) -> np.ndarray:
-    """Numbers in [0, 1), float64 [K], another one for each `part` drawn from the words uint64 [K]."""
-    out = np.empty(len(words), np.uint64)
-    _split_words(words, part, out)
-    return uniforms_of(out)
 
 
 class OpponentPool:
@@ -72,7 +57,7 @@ class OpponentPool:
         self._thresholds = weights / weights[-1]
 
     def _sources(self, games: np.ndarray) -> np.ndarray:
-        return self._thresholds.searchsorted(_drawn(games, _SOURCE), side="right")
+        return self._thresholds.searchsorted(drawn(games, _SOURCE), side="right")
 
     def opposite(self, games: np.ndarray) -> np.ndarray:
         """For games with these seeds uint64 [K]: the player in each place after the only learner's, [K, MAX_SEATS]."""
@@ -85,7 +70,7 @@ class OpponentPool:
         """
         sources = self._sources(games)
         players, is_guest = self._players[sources], self._is_guest[sources]
-        first = (_drawn(games, _SEAT) * num_players).astype(np.int64)
+        first = (drawn(games, _SEAT) * num_players).astype(np.int64)
         others = np.where(is_guest, 1, num_players - 1)
         places = (np.arange(MAX_SEATS) - first[:, None]) % num_players[:, None]
         learns = (players[:, None] == 0) | (places >= others[:, None])
