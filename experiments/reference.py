@@ -7,7 +7,7 @@ the rounds before, as guests; in the late rounds with less entropy and a few sea
 of them, and in the last ones with an amortised search, distilled anew at tables of the newest mixture, which is so fast
 that the seeds learn from many more decisions. `agents.make("net")` becomes the mixture of all seeds.
 
-`--first-round 9` goes on from the reference player that is packed, without the run folders of the rounds before.
+`--first-round 11` goes on from the reference player that is packed, without the run folders of the rounds before.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
@@ -55,7 +55,7 @@ AMORTISED = (
     "--mix self=0.1 anchor=0.17 ev=0.1 tuned=0.1 amortised:{search}=0.4 "
     "--guests anchor=0.03 amortised:{search}=0.1 {exploiters}"
 )
-ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[AMORTISED] * 2)  # of the league
+ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[AMORTISED] * 4)  # of the league
 EXPLOITERS_WEIGHTS = (0.15, 0.1)  # beside those of the mix: of all the newest, of all those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")

@@ -101,9 +101,9 @@ def test_a_league_goes_on_from_the_packed_player_and_meets_an_amortised_search(t
 
 
 def test_the_league_goes_on_with_rounds_against_amortised_searches_alone_and_as_many_seeds(tmp_path):
-    with pytest.raises(ValueError, match=r"--first-round must be one of \[0, 9, 10\], not 3"):
+    with pytest.raises(ValueError, match=r"--first-round must be one of \[0, 9, 10, 11, 12\], not 3"):
         reference.Config(first_round=3)
-    with pytest.raises(ValueError, match="--last-round must be 9 to 10, not 8"):
+    with pytest.raises(ValueError, match="--last-round must be 9 to 12, not 8"):
         reference.Config(first_round=9, last_round=8)
     config = reference.Config(first_round=9, runs=tmp_path)
     assert reference.search_options(9, config) == ["--others", f"net:{config.mixture(8)}"]

@@ -78,8 +78,8 @@ class Config:
     """In which each action is played out for a sample."""
     temperature: float = 0.01
     """Of the policy: two actions whose leads differ by this are played e to 1."""
-    search: str = "mc:800@2"
-    """Code of the search that is watched, so that amortised:FOLDER plays like it; mc:800@2 is mc:800 on two cores."""
+    search: str = "mc:4000@2"
+    """Code of the search that is watched, so that amortised:FOLDER plays like it; mc:4000@2 is mc:4000 on two cores."""
     watched: int = 10_000
     """Decisions of that search."""
     hidden_sizes: tuple[int, ...] = (256, 256)
