@@ -29,10 +29,15 @@ class Weights(NamedTuple):
     """Added for what `tuned` would do."""
 
 
+def bidding(view: View) -> np.ndarray:
+    """Integers [B]: 1 in the auction, else 0; which of the two `Weights` count."""
+    return (view.states["phase"] != PLACE).astype(np.int64)
+
+
 def search_logits(weights: Weights, logits: Any, bids: Any, is_default: Any) -> Any:
     """Arrays or tensors [B, NUM_ACTIONS] from a network's.
 
-    bids: integers [B], 1 in the auction, else 0. is_default: bool [B, NUM_ACTIONS], what `tuned` would do.
+    bids: as `bidding` has it. is_default: bool [B, NUM_ACTIONS], what `tuned` would do.
     """
     return weights.logits[bids, None] * logits + weights.habit[bids, None] * is_default
 
@@ -52,7 +57,6 @@ class AmortisedPlayer:
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""
         defaults, tried = shortlists(view)
-        bids = (view.states["phase"] != PLACE).astype(np.intp)
         is_default = np.arange(NUM_ACTIONS) == defaults[:, None]
-        logits = search_logits(self.weights, self.network.logits(view), bids, is_default)
+        logits = search_logits(self.weights, self.network.logits(view), bidding(view), is_default)
         return choose(logits, tried.view(np.int8), drawn(view.seeds, _DRAW))

@@ -24,16 +24,16 @@ import numpy as np
 import torch
 import tyro
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress, track
 from torch import Tensor
 
 import agents
-from agents.amortised import SEARCH_LIKE, AmortisedPlayer, Weights, search_logits
+from agents.amortised import SEARCH_LIKE, AmortisedPlayer, Weights, bidding, search_logits
 from agents.compiled import CompiledPlayer
 from agents.network import description_of, save_policy
 from agents.search import SearchPlayer, leads, shortlists
 from felicity_env import NUM_ACTIONS, SETUPS, Batch, Player, game_seed
-from felicity_env.game import PASS, PLACE
+from felicity_env.game import PASS
 from felicity_env.tables import Tables
 from train import run_folder
 from train.config import MAX_SEED
@@ -189,11 +189,19 @@ def watched(config: Config) -> Iterator[Samples]:
     while True:
         view = batch.view(np.arange(WATCHED_ENVS))
         actions, (defaults, tried) = search.act(view), shortlists(view)
-        bids = (view.states["phase"] != PLACE).astype(np.int64)
-        found = {"bids": bids, "defaults": defaults, "tried": tried, "actions": actions}
+        found = {"bids": bidding(view), "defaults": defaults, "tried": tried, "actions": actions}
         chosen = tried.sum(axis=1) > 1
         yield {name: array[chosen] for name, array in found.items()} | {"observations": batch.observations[chosen]}
         tables.step(actions)
+
+
+def _shown(found: Iterator[Samples], size: int, text: str) -> Iterator[Samples]:
+    """The same, with a bar of how many of `size` decisions there are, for a search takes minutes."""
+    with Progress() as progress:
+        task = progress.add_task(text, total=size)
+        for some in found:
+            progress.advance(task, len(some["actions"]))
+            yield some
 
 
 # --- the network ------------------------------------------------------------------------------------------------------
@@ -266,8 +274,7 @@ def play_and_fit(config: Config, number: int) -> None:
     gather(config, number, AmortisedPlayer(str(_policy(config, number - 1))) if number else None)
     network = fit(config, gathered(config, number + 1))
     decisions = config.run / "watched.npz"
-    for _ in track(range(1), f"watching {config.search}"):
-        keep(decisions, watched(config), config.watched)
+    keep(decisions, _shown(watched(config), config.watched, f"watching {config.search}"), config.watched)
     _save(folder, network, search_like(network, kept([decisions])), config)
 
 
