@@ -37,8 +37,9 @@ def lineage() -> str:
     head = ("step", "millions of decisions, each policy", "hours on one core, all together", "commit")
     commands = "\n\n".join(f"# {step['step']}, commit {step['commit']}\n{step['command']}" for step in made[0])
     folded = f"<details><summary>The first policy, command by command</summary>\n\n```bash\n{commands}\n```\n</details>"
-    later = sorted(path.stem for path in RESULTS.glob("reference_from_*.json"))
-    sources = (source(read_result(name)) for name in ("reference", *later))
+    later = [read_result(path.stem) for path in RESULTS.glob("reference_from_*.json")]
+    later.sort(key=lambda result: result["config"]["first_round"])
+    sources = map(source, (read_result("reference"), *later))
     return "\n\n".join((table(head, rows), *sources, folded))
 
 
