@@ -4,7 +4,7 @@ Like `mc` it looks at what `tuned` would do and a few other actions, and goes by
 which a network of `train.distill` says (amortised inference: Gershman and Goodman 2014,
 https://escholarship.org/uc/item/34j1h7k5). But the network errs, and a player that always took its word would have
 habits that no search has, which whoever learns against it would learn to exploit. So it draws, each action as likely as
-a search does it for all that the network knows: `train.distill` has watched one.
+a search does it for all that the network knows: `train.distill` has watched one. Weaker it is all the same.
 """
 
 from typing import Any, NamedTuple

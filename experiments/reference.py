@@ -7,7 +7,7 @@ the rounds before, as guests; in the late rounds with less entropy and a few sea
 of them, and in the last ones with an amortised search, distilled anew at tables of the newest mixture, which is so fast
 that the seeds learn from many more decisions. `agents.make("net")` becomes the mixture of all seeds.
 
-`--first-round 11` goes on from the reference player that is packed, without the run folders of the rounds before.
+With `--first-round` it goes on from the reference player that is packed, without the run folders of the rounds before.
 """
 
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
