@@ -1,19 +1,19 @@
 """`amortised:PATH`: `mc` with what a network learned from many playouts in their place, thousands of times as fast.
 
-Like `mc` it looks at what `tuned` would do and a few other actions, and goes by how far ahead of that each of these is,
-which a network of `train.distill` says (amortised inference: Gershman and Goodman 2014,
-https://escholarship.org/uc/item/34j1h7k5). But the network errs, and a player that always took its word would have
-habits that no search has, which whoever learns against it would learn to exploit. So it draws, each action as likely as
-a search does it for all that the network knows: `train.distill` has watched one. Weaker it is all the same.
+Like `mc` it looks at what `tuned` would do and a few other actions. Which of these a search takes says a network of
+`train.imitate` (amortised inference: Gershman and Goodman 2014, https://escholarship.org/uc/item/34j1h7k5), and a habit
+of keeping to `tuned`. Weaker than a search it is all the same.
 """
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from agents.mixture import Mixture, member_paths
 from agents.network import GREEDY, NetworkPlayer, choose, drawn
 from agents.search import shortlists
-from felicity_env import NUM_ACTIONS, View
+from felicity_env import NUM_ACTIONS, Player, View
 from felicity_env.game import PLACE
 
 SEARCH_LIKE = "search_like"  # in policy.json: its weights
@@ -43,14 +43,12 @@ def search_logits(weights: Weights, logits: Any, bids: Any, is_default: Any) -> 
 
 
 class AmortisedPlayer:
-    """A search's decisions without playouts, from `PATH` (a run folder of `train.distill` or its policy.json)."""
+    """A search's decisions without playouts, by one network of `train.imitate` in `PATH`, a folder or policy.json."""
 
     def __init__(self, path: str) -> None:
         self.network = NetworkPlayer(path)
         if SEARCH_LIKE not in self.network.about:
-            raise ValueError(f"the policy in {path} tells no leads; python -m train.distill makes one that does")
-        if self.network.greedy:
-            raise ValueError(f"amortised:{path}: it draws its actions, there is no {GREEDY}")
+            raise ValueError(f"the policy in {path} is no search's; python -m train.imitate makes one that is")
         about = self.network.about[SEARCH_LIKE]
         self.weights = Weights(**{name: np.array(values, np.float32) for name, values in about.items()})
 
@@ -60,3 +58,11 @@ class AmortisedPlayer:
         is_default = np.arange(NUM_ACTIONS) == defaults[:, None]
         logits = search_logits(self.weights, self.network.logits(view), bidding(view), is_default)
         return choose(logits, tried.view(np.int8), drawn(view.seeds, _DRAW))
+
+
+def amortised_player(path: str) -> Player:
+    """Of the network in `PATH`, or the mixture of those in its folders `0`, `1`, ...; raises as `network_player`."""
+    if path.endswith(GREEDY):
+        raise ValueError(f"amortised:{path}: it draws its actions, there is no {GREEDY}")
+    members = [AmortisedPlayer(str(member)) for member in member_paths(Path(path))]
+    return Mixture(members) if len(members) > 1 else members[0]

@@ -21,9 +21,9 @@ def _network(path: str = "") -> Player:
 
 
 def _amortised(path: str) -> Player:
-    from agents.amortised import AmortisedPlayer  # needs safetensors too
+    from agents.amortised import amortised_player  # needs safetensors too
 
-    return AmortisedPlayer(path)
+    return amortised_player(path)
 
 
 class Code(NamedTuple):
@@ -41,7 +41,7 @@ PLAYERS = {
         partial(search_player, learns=True), "ismcts:N, information-set tree search; @2: two threads", "needed"
     ),
     "amortised": Code(
-        _amortised, "amortised:PATH, mc with a network of train.distill in the place of its playouts", "needed"
+        _amortised, "amortised:PATH, mc with networks of train.imitate in the place of its playouts", "needed"
     ),
     "net": Code(
         _network,

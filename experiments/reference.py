@@ -4,8 +4,9 @@ It begins with a network distilled from search (`train.distill`). From there sev
 of 3, 4 and 5, held near a slow average of themselves, with players of the ladder among the others. Then follow rounds
 of a league: each seed becomes a best response to the mixture of all, then all seeds learn on with these, and those of
 the rounds before, as guests; in the late rounds with less entropy and a few searches among the others, then with more
-of them, and in the last ones with an amortised search, distilled anew at tables of the newest mixture, which is so fast
-that the seeds learn from many more decisions. `agents.make("net")` becomes the mixture of all seeds.
+of them, and in the last ones with an amortised search, which has seen what a search does at tables of the newest
+mixture (`train.imitate`), and is so fast that the seeds learn from many more decisions. `agents.make("net")` becomes
+the mixture of all seeds.
 
 With `--first-round` it goes on from the reference player that is packed, without the run folders of the rounds before.
 """
@@ -29,7 +30,7 @@ from agents.network import NetworkPlayer, description_of
 from agents.table import REFERENCE
 from experiments.command import GOES_ON, run_command
 from experiments.results import write_result
-from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, distilled
+from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, made
 from train.run_folder import CONFIG, RunError, write_json
 
 LEARNING_RATE = 0.0005
@@ -55,7 +56,7 @@ AMORTISED = (
     "--mix self=0.1 anchor=0.17 ev=0.1 tuned=0.1 amortised:{search}=0.4 "
     "--guests anchor=0.03 amortised:{search}=0.1 {exploiters}"
 )
-ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[AMORTISED] * 4)  # of the league
+ROUNDS = (*[EARLY] * 4, *[LATE] * 2, *[SEARCHES] * 2, *[AMORTISED] * 6)  # of the league
 EXPLOITERS_WEIGHTS = (0.15, 0.1)  # beside those of the mix: of all the newest, of all those of the rounds before
 LINEAGE = "lineage"  # in policy.json: how the policy was made, step by step
 AGAINST = ("anchor", "ev", "tuned")
@@ -90,6 +91,8 @@ class Config:
     """Round to end with, by default the last there is; later the same command without it goes on."""
     distill: str = ""
     """More settings of `python -m train.distill`, as one text."""
+    imitate: str = ""
+    """More settings of `python -m train.imitate`, as one text."""
     workers: int = 2
     """Runs at a time, each on one core."""
     runs: Path = Path("runs/reference")
@@ -217,26 +220,27 @@ def train_round(number: int, config: Config) -> Round:
 
 def distilled_network(config: Config) -> dict[str, Any]:
     """Make the network that all seeds begin with, or what is missing of it: a step for their lineages."""
-    return _distilled("distilled", config.distilled, [], config)
+    return _made("distilled", "train.distill", config.distilled, shlex.split(config.distill), config)
 
 
 def amortised_search(number: int, config: Config) -> dict[str, Any]:
-    """Distil the search that is met in a round, or what is missing of it: a step for the lineages."""
-    return _distilled(f"amortised search {number}", config.search(number), search_options(number, config), config)
+    """Imitate the search that is met in a round, or what is missing of it: a step for the lineages."""
+    name, options = f"amortised search {number}", search_options(number, config)
+    return _made(name, "train.imitate", config.search(number), options, config)
 
 
 def search_options(number: int, config: Config) -> list[str]:
-    """For `python -m train.distill`: at tables of the newest mixture; with the samples of the rounds before."""
+    """For `python -m train.imitate`: at tables of the newest mixture; with the samples of the rounds before."""
     before = [earlier for earlier in amortised_rounds() if config.first_round <= earlier < number]
     also = ["--also", *(str(config.search(earlier)) for earlier in before)] if before else []
-    return ["--others", f"net:{config.mixture(number - 1)}", *also]
+    others = ["--others", f"net:{config.mixture(number - 1)}", "--seed", str(number)]  # other deals in each round
+    return [*others, *also, *shlex.split(config.imitate)]
 
 
-def _distilled(name: str, folder: Path, options: list[str], config: Config) -> dict[str, Any]:
-    own = [*options, *shlex.split(config.distill)]
-    distilled(folder, ["--threads", str(config.workers), *own])
+def _made(name: str, module: str, folder: Path, options: list[str], config: Config) -> dict[str, Any]:
+    made(module, folder, ["--threads", str(config.workers), *options])
     begun = json.loads((folder / CONFIG).read_text())
-    command = shlex.join(["python", "-m", "train.distill", "--run", str(folder), *own])
+    command = shlex.join(["python", "-m", module, "--run", str(folder), *options])
     return {"step": name, "command": command, "commit": begun["commit"]}
 
 

@@ -63,8 +63,13 @@ def all_trained(runs: Sequence[tuple[Path, Sequence[str]]], *, workers: int) -> 
 
 def distilled(folder: Path, options: Sequence[str]) -> None:
     """Have `python -m train.distill` make the network in `folder`, or what is missing. Raises as `trained`."""
-    command = [sys.executable, "-m", "train.distill", "--run", str(folder), *options]
-    _check(subprocess.run(command, check=False).returncode, f"distilling into {folder}", "above")
+    made("train.distill", folder, options)
+
+
+def made(module: str, folder: Path, options: Sequence[str]) -> None:
+    """Have `python -m MODULE` make what it makes in `folder`, or what is missing. Raises as `trained`."""
+    command = [sys.executable, "-m", module, "--run", str(folder), *options]
+    _check(subprocess.run(command, check=False).returncode, f"{module} --run {folder}", "above")
 
 
 def _check(status: int, work: str, place: str) -> None:

@@ -1,0 +1,194 @@
+"""Networks that play as a search does, for they have seen what one did. `python -m train.imitate --run FOLDER`
+
+A search is too slow to train against. But what it did can be seen often enough: let it sit at tables with the players
+that it is to meet, keep its decisions, and fit a network to them (behavioural cloning: Pomerleau 1989,
+https://proceedings.neurips.cc/paper/1988/hash/812b4ba287f5ee0bc9d43bbf5bbe87fb-Abstract.html). A search with few
+playouts will do: what it does is noisy, but right on average, and it can be seen more often. What the network sees
+besides (`agents.amortised`): which actions a search looks at, and what `tuned` would do, a habit of every search.
+
+A search with many playouts does nearly always the same in the same place. The network does not know enough to be so
+sure, and a player that drew at random wherever it is unsure would play worse than any search: one mistake in the many
+decisions of an auction is enough. So its logits are multiplied by `sharpness`. What it then does wrong it does
+always, which those who learn against it would learn to exploit; several networks err in different places.
+
+The result is `amortised:FOLDER`, a NAME for NAME=WEIGHT in a `--mix` too. It is at its best at tables like those of the
+samples: name the players that will meet it in `others`.
+"""
+
+import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import track
+from torch import Tensor, nn
+
+import agents
+from agents.amortised import SEARCH_LIKE, Weights, bidding, search_logits
+from agents.network import description_of, save_policy
+from agents.search import SearchPlayer, shortlists
+from felicity_env import NUM_ACTIONS
+from train import gathering, run_folder
+from train.policy import ACTIVATION, ActorCritic
+from train.samples import Samples, files_of, keep, kept
+
+HELD_OUT = 0.1  # of a run's own samples: the last ones, to which no network is fitted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(gathering.Config):
+    """Make networks that play as a search does."""
+
+    search: str = "mc:400"
+    """Code of the search."""
+    parts: int = 30
+    """Files of samples."""
+    part_size: int = 10_000
+    """Decisions of the search in a file."""
+    networks: int = 3
+    """How many; one of them plays a seat for a whole game."""
+    sharpness: float = 4.0
+    """By which the logits are multiplied; 1: each action is played as often as the search plays it."""
+    epochs: int = 8
+    """Passes over all samples."""
+    batch_size: int = 1024
+    """Samples in a minibatch."""
+    num_envs: int = 66
+    """Games side by side."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.player
+
+    @property
+    def player(self) -> SearchPlayer:
+        """The search, on `threads` cores."""
+        player = agents.make(self.search)
+        if not isinstance(player, SearchPlayer):
+            raise ValueError(f"--search must be mc:N or ismcts:N, not {self.search}")
+        player.threads = self.threads
+        return player
+
+    @property
+    def held_out(self) -> int:
+        """How many samples no network is fitted to."""
+        return max(1, int(HELD_OUT * self.parts * self.part_size))
+
+
+# --- samples ----------------------------------------------------------------------------------------------------------
+
+
+def decisions(config: Config, part: int) -> Iterator[Samples]:
+    """Without end: what the search did [K] where it had a choice, and all that `search_logits` goes by."""
+    batch, tables = gathering.tables(config, part)
+    search = config.player
+    while True:
+        view = batch.view(np.arange(config.num_envs))
+        actions, (defaults, tried) = search.act(view), shortlists(view)
+        found = {"bids": bidding(view), "defaults": defaults, "tried": tried, "actions": actions}
+        found["observations"] = batch.observations.astype(np.float16)
+        chosen = tried.sum(axis=1) > 1
+        yield {name: array[chosen] for name, array in found.items()}
+        tables.step(actions)
+
+
+def gather(config: Config) -> None:
+    """Write the samples of all parts; those that are there already are left alone."""
+    for part, path in enumerate(track(_parts(config), f"watching {config.search}")):
+        keep(path, decisions(config, part), config.part_size)
+
+
+def _parts(config: Config) -> list[Path]:
+    return [config.run / "samples" / f"{part:03d}.npz" for part in range(config.parts)]
+
+
+def gathered(config: Config) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """All samples, also of other runs: those that networks are fitted to, and those held out."""
+    found = kept([*(path for run in config.also for path in files_of(run)), *_parts(config)])
+    return (
+        {name: values[: -config.held_out] for name, values in found.items()},
+        {name: values[-config.held_out :] for name, values in found.items()},
+    )
+
+
+# --- a network --------------------------------------------------------------------------------------------------------
+
+
+class Imitation(nn.Module):
+    """A network, and the weights that make its logits those of a search; all of them learn."""
+
+    def __init__(self, hidden_sizes: tuple[int, ...], seed: int) -> None:
+        super().__init__()
+        self.network = ActorCritic(hidden_sizes, raises=True, seed=seed)
+        self.logits, self.habit = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
+
+    def fitted(self) -> list[nn.Parameter]:
+        """All but the critic's, which nobody asks."""
+        return [*self.network.actor.parameters(), self.logits, self.habit]
+
+    def log_likelihoods(self, found: dict[str, Tensor]) -> Tensor:
+        """float32 [N]: of what the search did."""
+        logits = self.network.logits(found["observations"].float())
+        is_default = torch.arange(NUM_ACTIONS) == found["defaults"][:, None]
+        logits = search_logits(Weights(self.logits, self.habit), logits, found["bids"], is_default)
+        tried = logits.masked_fill(~found["tried"], -torch.inf)
+        return tried.log_softmax(dim=1).gather(1, found["actions"][:, None]).squeeze(1)
+
+
+def fit(config: Config, samples: dict[str, Tensor], number: int) -> Imitation:
+    """The network of this number, fitted to the samples."""
+    imitation = Imitation(config.hidden_sizes, seed=config.seed + number)
+
+    def loss(rows: Tensor) -> Tensor:
+        return -imitation.log_likelihoods({name: values[rows] for name, values in samples.items()}).mean()
+
+    gathering.minimise(loss, imitation.fitted(), len(samples["actions"]), config, seed=config.seed + number)
+    return imitation
+
+
+def judged(imitation: Imitation, samples: dict[str, Tensor]) -> dict[str, float]:
+    """Mean log-likelihood of the cards and of the bids among these decisions."""
+    with torch.no_grad():
+        found = imitation.log_likelihoods(samples)
+    kinds = {"cards": samples["bids"] == 0, "bids": samples["bids"] == 1}
+    return {name: round(found[rows].mean().item(), 4) for name, rows in kinds.items()}
+
+
+# --- the run ----------------------------------------------------------------------------------------------------------
+
+
+def main(config: Config, console: Console) -> None:
+    """Gather and fit; what is there already is not made again."""
+    gather(config)
+    folders = [config.run / str(number) for number in range(config.networks)]
+    missing = [folder for folder in folders if not description_of(folder).exists()]
+    samples, held_out = gathered(config) if missing else ({}, {})
+    for folder in missing:
+        imitation = fit(config, samples, int(folder.name))
+        found = judged(imitation, held_out)
+        _save(folder, imitation, found, config)
+        console.print(f"mean log-likelihoods of what network {folder.name} had not seen: {found}", highlight=False)
+    console.print(f"they play as  amortised:{config.run}", highlight=False, soft_wrap=True)
+
+
+def _save(folder: Path, imitation: Imitation, likelihoods: dict[str, float], config: Config) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {"logits": imitation.logits, "habit": imitation.habit}
+    about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
+    about |= {"algorithm": "imitate", "search": config.search, "log_likelihoods": likelihoods}
+    about |= {SEARCH_LIKE: {name: (config.sharpness * two).tolist() for name, two in weights.items()}}
+    save_policy(folder, imitation.network.layers(), activation=ACTIVATION, **about)
+
+
+def cli(arguments: list[str] | None = None) -> int:
+    """Read the command line; the exit status."""
+    return gathering.command(Config, "train.imitate", arguments, main)
+
+
+if __name__ == "__main__":
+    sys.exit(cli())
