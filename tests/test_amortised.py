@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agents
-from agents.amortised import SEARCH_LIKE, AmortisedPlayer, Weights
+from agents.amortised import HABIT, SHARPNESS, AmortisedPlayer
 from agents.network import save_policy
 from agents.search import leads, shortlists
 from agents.table import REFERENCE
@@ -12,7 +12,8 @@ from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS, View
 from felicity_env.game import AUCTION, PLACE
 from tests.helpers import random_game, random_words, view_of
 
-WEIGHTS = Weights(logits=(0.2, 0.4), habit=(1.5, 2.0))
+HABITS = (1.5, 2.0)
+SHARP = 0.4
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def view():
 def saved(tmp_path, logits: np.ndarray) -> AmortisedPlayer:
     """A player whose network gives each action the same logit everywhere."""
     layers = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.float32(logits))]
-    save_policy(tmp_path, layers, open_mice=True, **{SEARCH_LIKE: WEIGHTS._asdict()})
+    save_policy(tmp_path, layers, open_mice=True, **{HABIT: HABITS, SHARPNESS: SHARP})
     return AmortisedPlayer(str(tmp_path))
 
 
@@ -39,7 +40,7 @@ def test_the_shortlist_is_what_a_search_looks_at_and_its_default_what_tuned_woul
 
 
 @pytest.mark.parametrize("phase", [PLACE, AUCTION])
-def test_it_draws_the_likelier_what_is_further_ahead_and_likelier_still_what_tuned_would_do(tmp_path, view, phase):
+def test_it_draws_the_likelier_what_has_greater_logits_and_likelier_still_what_tuned_would_do(tmp_path, view, phase):
     logits = np.random.default_rng(0).normal(0, 4, NUM_ACTIONS)
     open_ones = (shortlists(view)[1].sum(axis=1) > 1) & (view.states["phase"] == phase)
     one = view.take(np.flatnonzero(open_ones)[:1])
@@ -47,15 +48,15 @@ def test_it_draws_the_likelier_what_is_further_ahead_and_likelier_still_what_tun
     defaults, tried = shortlists(many)
     kind = int(phase != PLACE)
     is_habit = np.arange(NUM_ACTIONS) == defaults[:, None]
-    likely = np.exp(WEIGHTS.logits[kind] * logits + WEIGHTS.habit[kind] * is_habit) * tried
+    likely = np.exp(SHARP * (logits + HABITS[kind] * is_habit)) * tried
     wanted = (likely / likely.sum(axis=1, keepdims=True)).mean(axis=0)
     actions = saved(tmp_path, logits).act(many)
     assert np.bincount(actions, minlength=NUM_ACTIONS) / 4000 == pytest.approx(wanted, abs=0.03)
     assert 0 < (actions == defaults).mean() < 1
 
 
-def test_a_policy_that_tells_no_leads_is_refused_and_so_is_the_best_action(tmp_path):
-    with pytest.raises(ValueError, match=r"tells no leads; python -m train\.distill makes one"):
+def test_a_policy_that_is_no_search_s_is_refused_and_so_is_the_best_action(tmp_path):
+    with pytest.raises(ValueError, match=r"is no search's; python -m train\.imitate makes one"):
         agents.make(f"amortised:{REFERENCE / '0'}")
     saved(tmp_path, np.zeros(NUM_ACTIONS))
     with pytest.raises(ValueError, match="it draws its actions, there is no @greedy"):

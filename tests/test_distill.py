@@ -8,26 +8,20 @@ import pytest
 import torch
 
 import agents
-from agents.amortised import Weights, search_logits
-from agents.network import choose
-from agents.search import leads, shortlists
-from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS
+from agents.search import leads
+from felicity_env import NUM_ACTIONS, SETUPS
 from felicity_env.game import PASS, PLACE
 from felicity_env.tables import Tables
 from tests.helpers import C3, C15, M5, M8, auction, bid, play, random_game, random_words, view_of
-from train import distill
+from train import distill, gathering
 from train.distill import Config, cli, error
-from train.opponents import OpponentPool
-from train.policy import ActorCritic
-from train.samples import keep, kept
 
 SMALL = "--num-players 3 4 --rounds 2 --parts 2 --part-size 300 --worlds 2 --num-envs 12 --hidden-sizes 8 --epochs 2"
-WATCHED = "--search mc:2 --watched 50"
 NAN = float("nan")
 
 
 def small(tmp_path) -> list[str]:
-    return [*SMALL.split(), *WATCHED.split(), "--threads", "1", "--batch-size", "100", "--run", str(tmp_path / "run")]
+    return [*SMALL.split(), "--threads", "1", "--batch-size", "100", "--run", str(tmp_path / "run")]
 
 
 # --- samples ----------------------------------------------------------------------------------------------------------
@@ -80,23 +74,9 @@ def test_before_there_is_a_network_learners_play_what_looks_best_in_a_share_of_d
     samples = distill.samples(Config(run=tmp_path, num_envs=30, worlds=2), None, 0)
     next(samples)
     next(samples)
-    assert len(played) == distill.SPREAD_STEPS + 1
-    for actions, wanted in zip(played[distill.SPREAD_STEPS :], expected, strict=False):
+    assert len(played) == gathering.SPREAD_STEPS + 1
+    for actions, wanted in zip(played[gathering.SPREAD_STEPS :], expected, strict=False):
         assert actions.tolist() == wanted.tolist()
-
-
-def test_learners_sit_alone_among_each_of_the_others_and_around_one_of_them(tmp_path, monkeypatch):
-    pools = []
-
-    class Pool(OpponentPool):
-        def __init__(self, mix, *, guests) -> None:
-            pools.append((mix, guests))
-            super().__init__(mix, guests=guests)
-
-    monkeypatch.setattr(distill, "OpponentPool", Pool)
-    next(distill.samples(Config(run=tmp_path, others=("ev", "tuned"), num_envs=6, worlds=1, threads=1), None, 0))
-    alone, around = distill.ALONE, 1 - distill.ALONE
-    assert pools == [({"ev": alone, "tuned": alone}, {"ev": around, "tuned": around})]
 
 
 # --- what the network is fitted to ------------------------------------------------------------------------------------
@@ -156,14 +136,6 @@ def test_a_run_leaves_a_policy_and_what_is_there_is_not_made_again(tmp_path, cap
     assert (run / "policy.safetensors").read_bytes() == weights
 
 
-def test_the_same_network_stands_in_for_the_playouts_of_a_search(tmp_path, capfd):
-    assert cli(small(tmp_path)) == 0
-    assert f"amortised:{tmp_path / 'run'}" in capfd.readouterr().out.replace("\n", "")
-    player = agents.make(f"amortised:{tmp_path / 'run'}")
-    view = view_of(states := random_game(SETUPS[4], 5).states[:-1:9], random_words(len(states)))
-    assert shortlists(view)[1][np.arange(len(states)), player.act(view)].all()
-
-
 def test_samples_of_another_run_count_too(tmp_path):
     assert cli(small(tmp_path)) == 0
     beside = [*small(tmp_path)[:-1], str(tmp_path / "beside"), "--also", str(tmp_path / "run")]
@@ -179,33 +151,6 @@ def test_a_run_that_is_not_finished_is_no_policy(tmp_path):
     (run / "policy.json").unlink()
     with pytest.raises(ValueError, match=f"no policy can be read from {run}"):
         agents.make(f"net:{run}")
-
-
-def test_the_weights_of_an_amortised_search_are_those_under_which_what_the_search_did_is_likeliest(tmp_path):
-    config = Config(run=tmp_path, search="mc:2", watched=3000, others=("ev",))
-    keep(tmp_path / "watched.npz", distill.watched(config), 3000)
-    found = kept([tmp_path / "watched.npz"])
-    network, weights = ActorCritic((8,), raises=True, seed=0), Weights(np.array([0.2, 0.4]), np.array([1.0, -1.0]))
-    with torch.no_grad():
-        network.actor[-1].weight *= 1000
-        logits = network.logits(found["observations"]).numpy()
-    is_default = np.arange(NUM_ACTIONS) == found["defaults"].numpy()[:, None]
-    searched = search_logits(weights, logits, found["bids"].numpy(), is_default)
-    drawn = choose(searched, found["tried"].numpy().astype(np.int8), np.random.default_rng(0).random(3000))
-    again = distill.search_like(network, found | {"actions": torch.from_numpy(drawn)})
-    assert np.array(again) == pytest.approx(np.array(weights), rel=0.15)
-
-
-def test_what_is_watched_is_what_the_search_did_where_it_looked_at_several_actions(tmp_path):
-    config = Config(run=tmp_path, search="mc:60", others=("ev",))
-    found = distill.watched(config)
-    for some in (next(found), next(found)):
-        rows = np.arange(len(some["actions"]))
-        assert some["tried"][rows, some["actions"]].all()
-        assert some["tried"][rows, some["defaults"]].all()
-        assert (some["tried"].sum(axis=1) > 1).all()
-        assert some["observations"].shape == (len(rows), OBS_SIZE)
-        assert 0 < (some["actions"] != some["defaults"]).sum() < len(rows)
 
 
 def test_fitting_makes_the_error_less(tmp_path):
@@ -232,7 +177,6 @@ def test_a_folder_of_other_settings_or_of_something_else_is_refused(tmp_path, ca
     for option, value, message in (
         ("--worlds", "0", "--worlds must be positive"),
         ("--others", "evv", "no player 'evv'"),
-        ("--search", "ev", "--search must be mc:N or ismcts:N, not ev"),
         ("--also", str(tmp_path), "there are no samples"),
         ("--num-players", "7", "--num-players: [3, 4, 5], not (7,)"),
         ("--hidden-sizes", "0", "--hidden-sizes must be positive"),

@@ -130,8 +130,8 @@ def fit(config: Config, samples: dict[str, Tensor]) -> ActorCritic:
     def loss(rows: Tensor) -> Tensor:
         return error(network.logits(observations[rows].float()), found[rows].float(), config.temperature)
 
-    parameters = network.actor.parameters()
-    gathering.minimise(loss, parameters, len(found), config, seed=config.seed, longest=LONGEST_GRADIENT)
+    optimizer = torch.optim.Adam(network.actor.parameters(), lr=config.learning_rate, fused=True)
+    gathering.minimise(loss, optimizer, len(found), config, seed=config.seed, longest=LONGEST_GRADIENT)
     return network
 
 

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TypeVar
@@ -107,20 +107,19 @@ def tables(config: Config, part: int) -> tuple[Batch, Tables]:
 
 def minimise(
     loss: Callable[[Tensor], Tensor],
-    parameters: Iterable[nn.Parameter],
+    optimizer: torch.optim.Optimizer,
     size: int,
     config: Config,
     *,
     seed: int,
     longest: float = float("inf"),
 ) -> None:
-    """Make the mean `loss` of the rows 0 to `size` small, by Adam in minibatches.
+    """Make the mean `loss` of the rows 0 to `size` small, in minibatches; the rate falls linearly to zero.
 
     seed: of their order. longest: longer gradients are shortened to this.
     """
     torch.set_num_threads(config.threads)
-    parameters = list(parameters)
-    optimizer = torch.optim.Adam(parameters, lr=config.learning_rate, fused=True)
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     count = max(1, size // config.batch_size)
     steps, generator = count * config.epochs, torch.Generator().manual_seed(seed)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps)

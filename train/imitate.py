@@ -29,7 +29,7 @@ from rich.progress import track
 from torch import Tensor, nn
 
 import agents
-from agents.amortised import SEARCH_LIKE, Weights, bidding, search_logits
+from agents.amortised import HABIT, SHARPNESS, bidding, search_logits
 from agents.network import description_of, save_policy
 from agents.search import SearchPlayer, shortlists
 from felicity_env import NUM_ACTIONS
@@ -37,6 +37,7 @@ from train import gathering, run_folder
 from train.policy import ACTIVATION, ActorCritic
 from train.samples import Samples, files_of, keep, kept
 
+HABIT_RATE = 30  # its learning rate is so much greater: two numbers, which are to move further than any weight
 HELD_OUT = 0.1  # of a run's own samples: the last ones, to which no network is fitted
 
 
@@ -120,22 +121,18 @@ def gathered(config: Config) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 class Imitation(nn.Module):
-    """A network, and the weights that make its logits those of a search; all of them learn."""
+    """A network, and the habit of doing what `tuned` would."""
 
     def __init__(self, hidden_sizes: tuple[int, ...], seed: int) -> None:
         super().__init__()
         self.network = ActorCritic(hidden_sizes, raises=True, seed=seed)
-        self.logits, self.habit = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
-
-    def fitted(self) -> list[nn.Parameter]:
-        """All but the critic's, which nobody asks."""
-        return [*self.network.actor.parameters(), self.logits, self.habit]
+        self.habit = nn.Parameter(torch.ones(2))
 
     def log_likelihoods(self, found: dict[str, Tensor]) -> Tensor:
         """float32 [N]: of what the search did."""
         logits = self.network.logits(found["observations"].float())
         is_default = torch.arange(NUM_ACTIONS) == found["defaults"][:, None]
-        logits = search_logits(Weights(self.logits, self.habit), logits, found["bids"], is_default)
+        logits = search_logits(logits, self.habit, found["bids"], is_default)
         tried = logits.masked_fill(~found["tried"], -torch.inf)
         return tried.log_softmax(dim=1).gather(1, found["actions"][:, None]).squeeze(1)
 
@@ -147,7 +144,12 @@ def fit(config: Config, samples: dict[str, Tensor], number: int) -> Imitation:
     def loss(rows: Tensor) -> Tensor:
         return -imitation.log_likelihoods({name: values[rows] for name, values in samples.items()}).mean()
 
-    gathering.minimise(loss, imitation.fitted(), len(samples["actions"]), config, seed=config.seed + number)
+    parameters = [
+        {"params": imitation.network.actor.parameters(), "lr": config.learning_rate},
+        {"params": [imitation.habit], "lr": HABIT_RATE * config.learning_rate},
+    ]
+    optimizer = torch.optim.Adam(parameters, fused=True)
+    gathering.minimise(loss, optimizer, len(samples["actions"]), config, seed=config.seed + number)
     return imitation
 
 
@@ -178,10 +180,9 @@ def main(config: Config, console: Console) -> None:
 
 def _save(folder: Path, imitation: Imitation, likelihoods: dict[str, float], config: Config) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {"logits": imitation.logits, "habit": imitation.habit}
     about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
     about |= {"algorithm": "imitate", "search": config.search, "log_likelihoods": likelihoods}
-    about |= {SEARCH_LIKE: {name: (config.sharpness * two).tolist() for name, two in weights.items()}}
+    about |= {SHARPNESS: config.sharpness, HABIT: imitation.habit.tolist()}
     save_policy(folder, imitation.network.layers(), activation=ACTIVATION, **about)
 
 

@@ -1,0 +1,148 @@
+"""Networks that imitate a search: what they have seen, what they are fitted to, and that their run goes on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import agents
+from agents.amortised import AmortisedPlayer, search_logits
+from agents.mixture import Mixture
+from agents.network import choose
+from agents.search import shortlists
+from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS
+from tests.helpers import random_game, random_words, view_of
+from train import gathering, imitate
+from train.imitate import Config, Imitation, cli
+from train.opponents import OpponentPool
+from train.samples import Samples
+
+SMALL = "--search mc:2 --parts 2 --part-size 100 --networks 2 --num-envs 6 --hidden-sizes 8 --epochs 2 --threads 1"
+
+
+def small(run) -> list[str]:
+    return [*SMALL.split(), "--num-players", "3", "4", "--run", str(run)]
+
+
+def seen(config: Config, size: int) -> dict[str, torch.Tensor]:
+    """At least so many decisions of the search."""
+    found: list[Samples] = []
+    decisions = imitate.decisions(config, 0)
+    while sum(len(some["actions"]) for some in found) < size:
+        found.append(next(decisions))
+    return {name: torch.from_numpy(np.concatenate([some[name] for some in found])) for name in found[0]}
+
+
+# --- what they have seen ----------------------------------------------------------------------------------------------
+
+
+def test_what_is_seen_is_what_the_search_did_where_it_looked_at_several_actions(tmp_path):
+    found = seen(Config(run=tmp_path, search="mc:60", others=("ev",)), 500)
+    rows = np.arange(len(found["actions"]))
+    assert found["tried"][rows, found["actions"]].all()
+    assert found["tried"][rows, found["defaults"]].all()
+    assert (found["tried"].sum(dim=1) > 1).all()
+    assert found["observations"].shape == (len(rows), OBS_SIZE)
+    assert 0 < (found["actions"] != found["defaults"]).sum() < len(rows)
+
+
+def test_the_search_sits_alone_among_each_of_the_others_and_around_one_of_them(tmp_path, monkeypatch):
+    pools = []
+
+    class Pool(OpponentPool):
+        def __init__(self, mix, *, guests) -> None:
+            pools.append((mix, guests))
+            super().__init__(mix, guests=guests)
+
+    monkeypatch.setattr(gathering, "OpponentPool", Pool)
+    next(imitate.decisions(Config(run=tmp_path, search="mc:2", others=("ev", "tuned"), num_envs=6), 0))
+    alone, around = gathering.ALONE, 1 - gathering.ALONE
+    assert pools == [({"ev": alone, "tuned": alone}, {"ev": around, "tuned": around})]
+
+
+def test_each_part_and_each_seed_has_deals_of_its_own(tmp_path):
+    config = Config(run=tmp_path, search="mc:2", num_players=(4,), num_envs=4)
+    wanted = [(config, 0), (config, 0), (config, 1), (replace(config, seed=1), 0)]
+    first, again, *others = (next(imitate.decisions(*one))["observations"] for one in wanted)
+    assert np.array_equal(first, again)
+    assert not any(np.array_equal(first, other) for other in others)
+
+
+# --- what they are fitted to ------------------------------------------------------------------------------------------
+
+
+def test_fitting_finds_the_habit_of_a_search(tmp_path):
+    config = Config(run=tmp_path, search="mc:2", others=("ev",), epochs=12, batch_size=100, hidden_sizes=(8,))
+    found, habit = seen(config, 3000), np.array([1.5, -1.0])
+    is_default = np.arange(NUM_ACTIONS) == found["defaults"].numpy()[:, None]
+    searched = search_logits(np.zeros(is_default.shape), habit, found["bids"].numpy(), is_default)
+    uniforms = np.random.default_rng(0).random(len(searched))
+    drawn = choose(searched, found["tried"].numpy().astype(np.int8), uniforms)
+    fitted = imitate.fit(config, found | {"actions": torch.from_numpy(drawn)}, 0)
+    assert fitted.habit.detach().numpy() == pytest.approx(habit, abs=0.4)
+
+
+def test_fitting_makes_what_the_search_does_likelier_also_where_it_was_not_seen(tmp_path):
+    config = Config(run=tmp_path, search="mc:60", num_players=(4,), hidden_sizes=(32,), threads=1)
+    found = seen(config, 4000)
+    fitted_to, other = (
+        {name: values[rows] for name, values in found.items()} for rows in (slice(3000), slice(3000, None))
+    )
+    begun, learned = (
+        imitate.judged(Imitation((32,), seed=0), other),
+        imitate.judged(imitate.fit(config, fitted_to, 0), other),
+    )
+    assert all(learned[kind] > begun[kind] + 0.02 for kind in ("cards", "bids"))
+
+
+def test_what_is_held_out_is_the_end_of_a_run_s_own_samples(tmp_path):
+    assert cli(small(tmp_path / "first")) == 0
+    assert cli([*small(tmp_path / "second"), "--seed", "1", "--also", str(tmp_path / "first")]) == 0
+    config = Config(run=tmp_path / "second", also=(tmp_path / "first",), parts=2, part_size=100)
+    fitted_to, held_out = imitate.gathered(config)
+    files = [np.load(tmp_path / run / "samples" / f"{part:03d}.npz") for run in ("first", "second") for part in (0, 1)]
+    assert len(fitted_to["actions"]) == 380
+    assert np.array_equal(held_out["actions"], files[-1]["actions"][-20:])
+    assert np.array_equal(fitted_to["observations"][:100], files[0]["observations"])
+
+
+# --- the run ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_leaves_a_mixture_that_does_what_a_search_looks_at(tmp_path, capfd, monkeypatch):
+    run = tmp_path / "run"
+    assert cli(small(run)) == 0
+    assert f"amortised:{run}" in capfd.readouterr().out.replace("\n", "")
+    player = agents.make(f"amortised:{run}")
+    assert isinstance(player, Mixture)
+    assert len({member.network.digest for member in player.members}) == 2
+    view = view_of(states := random_game(SETUPS[4], 5).states[:-1:9], random_words(len(states)))
+    assert shortlists(view)[1][np.arange(len(states)), player.act(view)].all()
+    weights = (run / "1" / "policy.safetensors").read_bytes()
+    (run / "1" / "policy.json").unlink()
+    monkeypatch.setattr(imitate, "decisions", lambda *_: iter(()))  # they are there already
+    assert cli(small(run)) == 0
+    assert (run / "1" / "policy.safetensors").read_bytes() == weights
+
+
+def test_the_sharper_the_surer(tmp_path):
+    states = np.concatenate([random_game(setup, 3).states[:-1:9] for setup in SETUPS.values()])
+    views = [view_of(states, random_words(len(states), seed)) for seed in range(20)]
+    different = []
+    for sharpness in ("1", "1000"):
+        assert cli([*small(tmp_path / sharpness), "--networks", "1", "--sharpness", sharpness]) == 0
+        player = agents.make(f"amortised:{tmp_path / sharpness}")
+        assert isinstance(player, AmortisedPlayer)
+        different.append(np.std([player.act(view) for view in views], axis=0).astype(bool).mean())
+    assert different[1] < different[0] / 2
+
+
+def test_what_is_no_search_is_refused(tmp_path, capfd):
+    with pytest.raises(SystemExit):
+        cli(["--run", str(tmp_path / "new"), "--search", "ev"])
+    assert "--search must be mc:N or ismcts:N, not ev" in " ".join(capfd.readouterr().err.split()).replace("│ ", "")
+    with pytest.raises(SystemExit):
+        cli(["--run", str(tmp_path / "new"), "--sharpness", "0"])
+    assert "--sharpness must be positive" in " ".join(capfd.readouterr().err.split()).replace("│ ", "")
+    assert not (tmp_path / "new").exists()
