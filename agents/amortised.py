@@ -1,12 +1,12 @@
-"""`amortised:PATH`: `mc` with what a network learned from many playouts in their place, thousands of times as fast.
+"""`amortised:PATH`: `mc` with networks that have seen what it does in the place of its playouts; much faster.
 
-Like `mc` it looks at what `tuned` would do and a few other actions. Which of these a search takes says a network of
-`train.imitate` (amortised inference: Gershman and Goodman 2014, https://escholarship.org/uc/item/34j1h7k5), and a habit
-of keeping to `tuned`. Weaker than a search it is all the same.
+Like `mc` it looks at what `tuned` would do and a few other actions. Which of these it takes is up to a network of
+`train.imitate` (amortised inference: Gershman and Goodman 2014, https://escholarship.org/uc/item/34j1h7k5) and to a
+habit of keeping to `tuned`. It is weaker than a search with many playouts.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,22 +16,30 @@ from agents.search import shortlists
 from felicity_env import NUM_ACTIONS, Player, View
 from felicity_env.game import PLACE
 
-HABIT, SHARPNESS = "habit", "sharpness"  # in policy.json
+SEARCH_LIKE = "search_like"  # in policy.json: its weights
 _DRAW = 1  # apart from what `tuned` draws
 
 
+class Weights(NamedTuple):
+    """What makes a network's logits those of a search. Arrays or tensors [2]: laying a card, and in the auction."""
+
+    logits: Any
+    """By which the network's are multiplied."""
+    habit: Any
+    """Added for what `tuned` would do."""
+
+
 def bidding(view: View) -> np.ndarray:
-    """Integers [B]: 1 in the auction, else 0."""
+    """Integers [B]: 1 in the auction, else 0; which of the two `Weights` count."""
     return (view.states["phase"] != PLACE).astype(np.int64)
 
 
-def search_logits(logits: Any, habit: Any, bids: Any, is_default: Any) -> Any:
+def search_logits(weights: Weights, logits: Any, bids: Any, is_default: Any) -> Any:
     """Arrays or tensors [B, NUM_ACTIONS] from a network's.
 
-    habit: [2], added for what `tuned` would do when a card is laid, and in the auction. bids: [B] as `bidding` has it.
-    is_default: bool [B, NUM_ACTIONS], what `tuned` would do.
+    bids: as `bidding` has it. is_default: bool [B, NUM_ACTIONS], what `tuned` would do.
     """
-    return logits + habit[bids, None] * is_default
+    return weights.logits[bids, None] * logits + weights.habit[bids, None] * is_default
 
 
 class AmortisedPlayer:
@@ -39,17 +47,17 @@ class AmortisedPlayer:
 
     def __init__(self, path: str) -> None:
         self.network = NetworkPlayer(path)
-        about = self.network.about
-        if HABIT not in about:
+        if SEARCH_LIKE not in self.network.about:
             raise ValueError(f"the policy in {path} is no search's; python -m train.imitate makes one that is")
-        self.habit, self.sharpness = np.array(about[HABIT], np.float32), about[SHARPNESS]
+        about = self.network.about[SEARCH_LIKE]
+        self.weights = Weights(**{name: np.array(values, np.float32) for name, values in about.items()})
 
     def act(self, view: View) -> np.ndarray:
         """Integers [B]."""
         defaults, tried = shortlists(view)
         is_default = np.arange(NUM_ACTIONS) == defaults[:, None]
-        logits = search_logits(self.network.logits(view), self.habit, bidding(view), is_default)
-        return choose(self.sharpness * logits, tried.view(np.int8), drawn(view.seeds, _DRAW))
+        logits = search_logits(self.weights, self.network.logits(view), bidding(view), is_default)
+        return choose(logits, tried.view(np.int8), drawn(view.seeds, _DRAW))
 
 
 def amortised_player(path: str) -> Player:

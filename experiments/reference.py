@@ -233,8 +233,9 @@ def search_options(number: int, config: Config) -> list[str]:
     """For `python -m train.imitate`: at tables of the newest mixture; with the samples of the rounds before."""
     before = [earlier for earlier in amortised_rounds() if config.first_round <= earlier < number]
     also = ["--also", *(str(config.search(earlier)) for earlier in before)] if before else []
-    others = ["--others", f"net:{config.mixture(number - 1)}", "--seed", str(number)]  # other deals in each round
-    return [*others, *also, *shlex.split(config.imitate)]
+    mixture, deals = config.mixture(number - 1), ["--seed", str(number)]  # others in each round
+    own = ["--others", f"net:{mixture}", "--init", str(mixture), *deals]
+    return [*own, *also, *shlex.split(config.imitate)]
 
 
 def _made(name: str, module: str, folder: Path, options: list[str], config: Config) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agents
-from agents.amortised import HABIT, SHARPNESS, AmortisedPlayer
+from agents.amortised import SEARCH_LIKE, AmortisedPlayer, Weights
 from agents.network import save_policy
 from agents.search import leads, shortlists
 from agents.table import REFERENCE
@@ -12,8 +12,7 @@ from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS, View
 from felicity_env.game import AUCTION, PLACE
 from tests.helpers import random_game, random_words, view_of
 
-HABITS = (1.5, 2.0)
-SHARP = 0.4
+WEIGHTS = Weights(logits=(0.2, 0.4), habit=(1.5, 2.0))
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def view():
 def saved(tmp_path, logits: np.ndarray) -> AmortisedPlayer:
     """A player whose network gives each action the same logit everywhere."""
     layers = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.float32(logits))]
-    save_policy(tmp_path, layers, open_mice=True, **{HABIT: HABITS, SHARPNESS: SHARP})
+    save_policy(tmp_path, layers, open_mice=True, **{SEARCH_LIKE: WEIGHTS._asdict()})
     return AmortisedPlayer(str(tmp_path))
 
 
@@ -48,7 +47,7 @@ def test_it_draws_the_likelier_what_has_greater_logits_and_likelier_still_what_t
     defaults, tried = shortlists(many)
     kind = int(phase != PLACE)
     is_habit = np.arange(NUM_ACTIONS) == defaults[:, None]
-    likely = np.exp(SHARP * (logits + HABITS[kind] * is_habit)) * tried
+    likely = np.exp(WEIGHTS.logits[kind] * logits + WEIGHTS.habit[kind] * is_habit) * tried
     wanted = (likely / likely.sum(axis=1, keepdims=True)).mean(axis=0)
     actions = saved(tmp_path, logits).act(many)
     assert np.bincount(actions, minlength=NUM_ACTIONS) / 4000 == pytest.approx(wanted, abs=0.03)

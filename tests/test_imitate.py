@@ -7,28 +7,29 @@ import pytest
 import torch
 
 import agents
-from agents.amortised import AmortisedPlayer, search_logits
+from agents.amortised import AmortisedPlayer, Weights, search_logits
 from agents.mixture import Mixture
-from agents.network import choose
+from agents.network import choose, save_policy
 from agents.search import shortlists
 from felicity_env import NUM_ACTIONS, OBS_SIZE, SETUPS
 from tests.helpers import random_game, random_words, view_of
 from train import gathering, imitate
 from train.imitate import Config, Imitation, cli
 from train.opponents import OpponentPool
+from train.policy import ActorCritic
 from train.samples import Samples
 
-SMALL = "--search mc:2 --parts 2 --part-size 100 --networks 2 --num-envs 6 --hidden-sizes 8 --epochs 2 --threads 1"
+SMALL = "--search mc:2 --like mc:3 --liked 50 --parts 2 --part-size 100 --networks 2 --num-envs 6 --hidden-sizes 8"
 
 
 def small(run) -> list[str]:
-    return [*SMALL.split(), "--num-players", "3", "4", "--run", str(run)]
+    return [*SMALL.split(), "--threads", "1", "--num-players", "3", "4", "--run", str(run)]
 
 
 def seen(config: Config, size: int) -> dict[str, torch.Tensor]:
     """At least so many decisions of the search."""
     found: list[Samples] = []
-    decisions = imitate.decisions(config, 0)
+    decisions = imitate.decisions(config, config.search, 0)
     while sum(len(some["actions"]) for some in found) < size:
         found.append(next(decisions))
     return {name: torch.from_numpy(np.concatenate([some[name] for some in found])) for name in found[0]}
@@ -56,7 +57,7 @@ def test_the_search_sits_alone_among_each_of_the_others_and_around_one_of_them(t
             super().__init__(mix, guests=guests)
 
     monkeypatch.setattr(gathering, "OpponentPool", Pool)
-    next(imitate.decisions(Config(run=tmp_path, search="mc:2", others=("ev", "tuned"), num_envs=6), 0))
+    next(imitate.decisions(Config(run=tmp_path, search="mc:2", others=("ev", "tuned"), num_envs=6), "mc:2", 0))
     alone, around = gathering.ALONE, 1 - gathering.ALONE
     assert pools == [({"ev": alone, "tuned": alone}, {"ev": around, "tuned": around})]
 
@@ -64,7 +65,9 @@ def test_the_search_sits_alone_among_each_of_the_others_and_around_one_of_them(t
 def test_each_part_and_each_seed_has_deals_of_its_own(tmp_path):
     config = Config(run=tmp_path, search="mc:2", num_players=(4,), num_envs=4)
     wanted = [(config, 0), (config, 0), (config, 1), (replace(config, seed=1), 0)]
-    first, again, *others = (next(imitate.decisions(*one))["observations"] for one in wanted)
+    first, again, *others = (
+        next(imitate.decisions(settings, "mc:2", part))["observations"] for settings, part in wanted
+    )
     assert np.array_equal(first, again)
     assert not any(np.array_equal(first, other) for other in others)
 
@@ -72,15 +75,20 @@ def test_each_part_and_each_seed_has_deals_of_its_own(tmp_path):
 # --- what they are fitted to ------------------------------------------------------------------------------------------
 
 
-def test_fitting_finds_the_habit_of_a_search(tmp_path):
-    config = Config(run=tmp_path, search="mc:2", others=("ev",), epochs=12, batch_size=100, hidden_sizes=(8,))
-    found, habit = seen(config, 3000), np.array([1.5, -1.0])
+def test_the_weights_become_those_under_which_what_a_search_did_is_likeliest(tmp_path):
+    found = seen(Config(run=tmp_path, search="mc:2", others=("ev",)), 3000)
+    weights = Weights(np.array([0.2, 0.4]), np.array([1.0, -1.0]))
+    imitation = Imitation(ActorCritic((8,), raises=True, seed=0))
+    with torch.no_grad():
+        imitation.network.actor[-1].weight *= 1000
+        logits = imitation.network.logits(found["observations"].float()).numpy()
     is_default = np.arange(NUM_ACTIONS) == found["defaults"].numpy()[:, None]
-    searched = search_logits(np.zeros(is_default.shape), habit, found["bids"].numpy(), is_default)
+    searched = search_logits(weights, logits, found["bids"].numpy(), is_default)
     uniforms = np.random.default_rng(0).random(len(searched))
     drawn = choose(searched, found["tried"].numpy().astype(np.int8), uniforms)
-    fitted = imitate.fit(config, found | {"actions": torch.from_numpy(drawn)}, 0)
-    assert fitted.habit.detach().numpy() == pytest.approx(habit, abs=0.4)
+    imitate.fit_weights(imitation, found | {"actions": torch.from_numpy(drawn)})
+    assert imitation.logits.detach().numpy() == pytest.approx(weights.logits, rel=0.15)
+    assert imitation.habit.detach().numpy() == pytest.approx(weights.habit, rel=0.15)
 
 
 def test_fitting_makes_what_the_search_does_likelier_also_where_it_was_not_seen(tmp_path):
@@ -138,10 +146,24 @@ def test_the_sharper_the_surer(tmp_path):
     assert different[1] < different[0] / 2
 
 
+def test_networks_begin_with_the_members_of_a_mixture_in_turn(tmp_path):
+    for seed in range(2):
+        (tmp_path / "mixture" / str(seed)).mkdir(parents=True)
+        layers = ActorCritic((8,), raises=True, seed=seed).layers()
+        save_policy(tmp_path / "mixture" / str(seed), layers, open_mice=True, activation="relu")
+    config = Config(run=tmp_path / "run", init=tmp_path / "mixture", networks=3)
+    first, second, third = (network.layers() for network in config.beginnings)
+    assert np.array_equal(first[0][0], third[0][0])
+    assert not np.array_equal(first[0][0], second[0][0])
+    assert np.allclose(first[1][0], imitate.UNSURE * ActorCritic((8,), raises=True, seed=0).layers()[1][0])
+    with pytest.raises(ValueError, match="no policy can be read from"):
+        Config(run=tmp_path / "run", init=tmp_path / "nothing")
+
+
 def test_what_is_no_search_is_refused(tmp_path, capfd):
     with pytest.raises(SystemExit):
-        cli(["--run", str(tmp_path / "new"), "--search", "ev"])
-    assert "--search must be mc:N or ismcts:N, not ev" in " ".join(capfd.readouterr().err.split()).replace("│ ", "")
+        cli(["--run", str(tmp_path / "new"), "--like", "ev"])
+    assert "--like must be mc:N or ismcts:N, not ev" in " ".join(capfd.readouterr().err.split()).replace("│ ", "")
     with pytest.raises(SystemExit):
         cli(["--run", str(tmp_path / "new"), "--sharpness", "0"])
     assert "--sharpness must be positive" in " ".join(capfd.readouterr().err.split()).replace("│ ", "")

@@ -31,7 +31,10 @@ def reference_config(folder: Path) -> reference.Config:
         (pack / place / "policy.json").write_text("{}")
     (pack / "README.md").write_text("the card")
     small = "--parts 1 --part-size 300 --num-envs 12 --hidden-sizes 8 --epochs 2 --batch-size 100"
-    made = {"distill": f"{small} --rounds 1 --worlds 2", "imitate": f"{small} --search mc:2 --networks 2"}
+    made = {
+        "distill": f"{small} --rounds 1 --worlds 2",
+        "imitate": f"{small} --search mc:2 --like mc:3 --liked 50 --networks 2",
+    }
     steps = {"first_timesteps": 600, "exploiter_timesteps": 500, "round_timesteps": 500}
     return reference.Config(seeds=(0, 1), num_players=(3,), **steps, **made, runs=folder, pack=pack)
 
@@ -106,8 +109,10 @@ def test_the_league_goes_on_with_rounds_against_amortised_searches_alone_and_as_
     with pytest.raises(ValueError, match="--last-round must be 9 to 14, not 8"):
         reference.Config(first_round=9, last_round=8)
     config = reference.Config(first_round=9, runs=tmp_path)
-    assert reference.search_options(9, config) == ["--others", f"net:{config.mixture(8)}", "--seed", "9"]
-    also = reference.search_options(10, config)[4:]
+    assert reference.search_options(9, config) == [
+        *("--others", f"net:{config.mixture(8)}", "--init", str(config.mixture(8)), "--seed", "9")
+    ]
+    also = reference.search_options(10, config)[6:]
     assert also == ["--also", str(config.search(9))]  # samples of the round before
     with pytest.raises(RunError, match="holds 4 policies, and there are 2 seeds"):
         reference.main(reference.Config(first_round=9, seeds=(0, 1), runs=tmp_path))
