@@ -177,7 +177,7 @@ def test_a_folder_of_other_settings_or_of_something_else_is_refused(tmp_path, ca
     for option, value, message in (
         ("--worlds", "0", "--worlds must be positive"),
         ("--others", "evv", "no player 'evv'"),
-        ("--also", str(tmp_path), "there are no samples"),
+        ("--also", str(tmp_path), "there are no samples of this command"),
         ("--num-players", "7", "--num-players: [3, 4, 5], not (7,)"),
         ("--hidden-sizes", "0", "--hidden-sizes must be positive"),
     ):

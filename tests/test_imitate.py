@@ -157,11 +157,16 @@ def test_networks_begin_with_the_members_of_a_mixture_in_turn(tmp_path):
         Config(run=tmp_path / "run", init=tmp_path / "nothing")
 
 
-def test_what_is_no_search_is_refused(tmp_path, capfd):
+def test_what_is_no_search_and_samples_of_another_command_are_refused(tmp_path, capfd):
     with pytest.raises(SystemExit):
         cli(["--run", str(tmp_path / "new"), "--like", "ev"])
     assert "--like must be mc:N or ismcts:N, not ev" in " ".join(capfd.readouterr().err.split()).replace("│ ", "")
     with pytest.raises(SystemExit):
         cli(["--run", str(tmp_path / "new"), "--sharpness", "0"])
     assert "--sharpness must be positive" in " ".join(capfd.readouterr().err.split()).replace("│ ", "")
+    (tmp_path / "distilled" / "samples").mkdir(parents=True)
+    np.savez(tmp_path / "distilled" / "samples" / "0-000.npz", leads=np.zeros(1))
+    with pytest.raises(SystemExit):
+        cli(["--run", str(tmp_path / "new"), "--also", str(tmp_path / "distilled")])
+    assert "there are no samples of this command" in " ".join(capfd.readouterr().err.split()).replace("│ ", "")
     assert not (tmp_path / "new").exists()

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -41,6 +42,7 @@ LONGEST_GRADIENT = 0.1  # with longer ones the logits of rare actions ran away
 class Config(gathering.Config):
     """Make a network that decides as mc with very many playouts would."""
 
+    in_samples: ClassVar = "leads"
     rounds: int = 2
     """In the first a noisy search plays; in each later one the network of the round before."""
     parts: int = 20

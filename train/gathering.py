@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -37,6 +37,7 @@ _GAMES = 3  # of the seed: apart from those of the trainers
 class Config:
     """Settings of both commands; each has defaults of its own."""
 
+    in_samples: ClassVar[str]  # the name of an array that only this command's samples have
     run: Path
     """Folder of the run; the same command goes on with it."""
     num_players: tuple[int, ...] = (3, 4, 5)
@@ -80,8 +81,8 @@ class Config:
         for code in self.others:
             agents.make(code)
         for run in self.also:
-            if not files_of(run):
-                raise ValueError(f"--also {run}: there are no samples")
+            if not files_of(run) or self.in_samples not in np.load(files_of(run)[0]).files:
+                raise ValueError(f"--also {run}: there are no samples of this command")
 
     @property
     def pool(self) -> OpponentPool:

@@ -5,9 +5,9 @@ that it is to meet, keep its decisions, and fit a network to them (behavioural c
 https://proceedings.neurips.cc/paper/1988/hash/812b4ba287f5ee0bc9d43bbf5bbe87fb-Abstract.html). What it goes by besides
 (`agents.amortised`): which actions a search looks at, and what `tuned` would do, a habit of every search.
 
-A search with few playouts can be seen more often, and errs neither way on average; but it keeps more to its habit than
-one with many, which is sure of more. So the networks are fitted to one with few playouts, `search`, and how strong the
-habit is to a few decisions of one with many, `like`.
+One with few playouts can be seen more often, and looks for the same; but it keeps more to its habit than one with many,
+which is sure of more. So the networks are fitted to one with few playouts, `search`, and how strong the habit is to a
+few decisions of one with many, `like`.
 
 A search with many playouts does nearly always the same in the same place. A network does not know enough to be so sure,
 and a player that drew at random wherever it is unsure would play worse than any search: one mistake in the many
@@ -21,9 +21,10 @@ samples: name the players that will meet it in `others`.
 import train  # noqa: F401  # isort: skip - first, for it sets the number of BLAS threads
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -50,6 +51,7 @@ HELD_OUT = 0.1  # of a run's own samples: the last ones, to which no network is 
 class Config(gathering.Config):
     """Make networks that play as a search does."""
 
+    in_samples: ClassVar = "actions"
     search: str = "mc:400"
     """Code of the search."""
     like: str = "mc:4000"
@@ -225,16 +227,20 @@ def main(config: Config, console: Console) -> None:
     """Gather and fit; what is there already is not made again."""
     gather(config)
     folders = [config.run / str(number) for number in range(config.networks)]
-    if all(description_of(folder).exists() for folder in folders):
-        return
+    if not all(description_of(folder).exists() for folder in folders):
+        fit_all(config, folders, console)
+    console.print(f"they play as  amortised:{config.run}", highlight=False, soft_wrap=True)
+
+
+def fit_all(config: Config, folders: Sequence[Path], console: Console) -> None:
+    """Fit a network for each folder."""
     (samples, held_out), liked = gathered(config), kept([_liked(config)])
     for number, (folder, network) in enumerate(zip(folders, config.beginnings, strict=True)):
         imitation = fit(config, network, samples, number)
-        likelihoods = judged(imitation, held_out)
+        found = judged(imitation, held_out)
         fit_weights(imitation, liked)
-        _save(folder, imitation, likelihoods, config)
-        console.print(f"mean log-likelihoods of what network {number} had not seen: {likelihoods}", highlight=False)
-    console.print(f"they play as  amortised:{config.run}", highlight=False, soft_wrap=True)
+        _save(folder, imitation, found, config)
+        console.print(f"network {number} had not seen, and finds as likely (log, mean): {found}", highlight=False)
 
 
 def _save(folder: Path, imitation: Imitation, likelihoods: dict[str, float], config: Config) -> None:
