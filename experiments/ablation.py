@@ -26,7 +26,7 @@ import agents
 from agents.arena import shares_alone
 from experiments.command import GOES_ON, run_command
 from experiments.results import write_result
-from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, distilled, over_seeds
+from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, made, over_seeds
 
 SEED = 2**57  # apart from training (below 2**32) and all other measurements
 BASE, DISTILLED, EXPLOITER = "base", "distilled", "exploiter of the base"
@@ -115,7 +115,7 @@ def depth(arm: str) -> int:
 def all_runs(arms: Sequence[str], config: Config) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """Train every arm with every seed, those that others name before those: arm, seed and what `trained` tells."""
     if DISTILLED in arms:
-        distilled(run_of(DISTILLED, 0, config), ["--threads", str(config.workers)])
+        made("train.distill", run_of(DISTILLED, 0, config), ["--threads", str(config.workers)])
     for level in range(1 + max(map(depth, arms))):
         wanted = [(arm, seed) for seed in config.seeds for arm in arms if arm != DISTILLED and depth(arm) == level]
         begun = [(run_of(arm, seed, config), options_of(arm, seed, config)) for arm, seed in wanted]

@@ -233,8 +233,8 @@ def search_options(number: int, config: Config) -> list[str]:
     """For `python -m train.imitate`: at tables of the newest mixture; with the samples of the rounds before."""
     before = [earlier for earlier in amortised_rounds() if config.first_round <= earlier < number]
     also = ["--also", *(str(config.search(earlier)) for earlier in before)] if before else []
-    mixture, deals = config.mixture(number - 1), ["--seed", str(number)]  # others in each round
-    own = ["--others", f"net:{mixture}", "--init", str(mixture), *deals]
+    mixture = config.mixture(number - 1)
+    own = ["--others", f"net:{mixture}", "--init", str(mixture), "--seed", str(number)]  # other deals in each round
     return [*own, *also, *shlex.split(config.imitate)]
 
 

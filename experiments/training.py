@@ -61,11 +61,6 @@ def all_trained(runs: Sequence[tuple[Path, Sequence[str]]], *, workers: int) -> 
             pool.shutdown(cancel_futures=True)  # after Ctrl-C those under way save and end, and no more are begun
 
 
-def distilled(folder: Path, options: Sequence[str]) -> None:
-    """Have `python -m train.distill` make the network in `folder`, or what is missing. Raises as `trained`."""
-    made("train.distill", folder, options)
-
-
 def made(module: str, folder: Path, options: Sequence[str]) -> None:
     """Have `python -m MODULE` make what it makes in `folder`, or what is missing. Raises as `trained`."""
     command = [sys.executable, "-m", module, "--run", str(folder), *options]

@@ -212,7 +212,7 @@ def test_arms_are_trained_after_those_that_their_options_name():
 
 def test_a_network_is_distilled_for_the_arms_that_want_one(tmp_path, stored, monkeypatch):
     asked = []
-    monkeypatch.setattr(ablation, "distilled", lambda folder, _: asked.append(folder))
+    monkeypatch.setattr(ablation, "made", lambda _module, folder, _options: asked.append(folder))
     monkeypatch.setattr(ablation, "all_trained", lambda runs, **_: [{} for _ in runs])
     config = ablation.Config(runs=tmp_path, seeds=(0, 3))
     assert len(list(ablation.all_runs(["base", "2 x 64"], config))) == 4
