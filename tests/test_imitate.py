@@ -76,7 +76,8 @@ def test_each_part_and_each_seed_has_deals_of_its_own(tmp_path):
 
 
 def test_the_weights_become_those_under_which_what_a_search_did_is_likeliest(tmp_path):
-    found = seen(Config(run=tmp_path, search="mc:2", others=("ev",)), 3000)
+    once = seen(Config(run=tmp_path, search="mc:2", others=("ev",)), 3000)
+    found = {name: torch.cat([values] * 10) for name, values in once.items()}  # drawn ten times: less of it is chance
     weights = Weights(np.array([0.2, 0.4]), np.array([1.0, -1.0]))
     imitation = Imitation(ActorCritic((8,), raises=True, seed=0))
     with torch.no_grad():
@@ -87,8 +88,8 @@ def test_the_weights_become_those_under_which_what_a_search_did_is_likeliest(tmp
     uniforms = np.random.default_rng(0).random(len(searched))
     drawn = choose(searched, found["tried"].numpy().astype(np.int8), uniforms)
     imitate.fit_weights(imitation, found | {"actions": torch.from_numpy(drawn)})
-    assert imitation.logits.detach().numpy() == pytest.approx(weights.logits, rel=0.25)
-    assert imitation.habit.detach().numpy() == pytest.approx(weights.habit, rel=0.25)
+    assert imitation.logits.detach().numpy() == pytest.approx(weights.logits, rel=0.15)
+    assert imitation.habit.detach().numpy() == pytest.approx(weights.habit, rel=0.15)
 
 
 def test_fitting_makes_what_the_search_does_likelier_also_where_it_was_not_seen(tmp_path):

@@ -25,12 +25,12 @@ from rich.progress import track
 from torch import Tensor
 
 from agents.compiled import CompiledPlayer
-from agents.network import NetworkPlayer, description_of, save_policy
+from agents.network import NetworkPlayer, description_of
 from agents.search import leads
 from felicity_env import NUM_ACTIONS, Player
 from felicity_env.game import PASS
-from train import gathering, run_folder
-from train.policy import ACTIVATION, ActorCritic
+from train import gathering
+from train.policy import ActorCritic
 from train.samples import Samples, files_of, keep, kept
 
 MARGIN = 6.0  # how far below the best the logits of actions stay that the search does not look at
@@ -147,9 +147,7 @@ def play_and_fit(config: Config, number: int) -> None:
         return
     gather(config, number, NetworkPlayer(str(_policy(config, number - 1))) if number else None)
     network = fit(config, gathered(config, number + 1))
-    folder.mkdir(parents=True, exist_ok=True)
-    about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
-    save_policy(folder, network.layers(), activation=ACTIVATION, algorithm="distill", **about)
+    gathering.save(folder, network, config, algorithm="distill")
 
 
 def _policy(config: Config, number: int) -> Path:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -18,11 +18,13 @@ from torch import Tensor, nn
 
 import agents
 from agents.compiled import CompiledPlayer
+from agents.network import save_policy
 from felicity_env import SETUPS, Batch, game_seed
 from felicity_env.tables import Tables
 from train import run_folder
 from train.config import MAX_SEED
 from train.opponents import SELF, OpponentPool
+from train.policy import ACTIVATION, ActorCritic
 from train.run_folder import RunError
 from train.samples import files_of
 
@@ -131,6 +133,13 @@ def minimise(
             nn.utils.clip_grad_norm_(parameters, longest)
             optimizer.step()
             schedule.step()
+
+
+def save(folder: Path, network: ActorCritic, config: Config, **about: Any) -> None:
+    """Write a network as a policy; `about` goes into its JSON too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    about |= {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
+    save_policy(folder, network.layers(), activation=ACTIVATION, **about)
 
 
 def begin(config: Config) -> None:

@@ -35,11 +35,11 @@ from torch import Tensor, nn
 import agents
 from agents.amortised import SEARCH_LIKE, Weights, bidding, search_logits
 from agents.mixture import network_player
-from agents.network import description_of, save_policy
+from agents.network import description_of
 from agents.search import SearchPlayer, shortlists
 from felicity_env import NUM_ACTIONS
-from train import gathering, run_folder
-from train.policy import ACTIVATION, ActorCritic
+from train import gathering
+from train.policy import ActorCritic
 from train.samples import Samples, files_of, keep, kept
 
 UNSURE = 0.3  # the logits of a policy that a network begins with are multiplied by this
@@ -244,12 +244,10 @@ def fit_all(config: Config, folders: Sequence[Path], console: Console) -> None:
 
 
 def _save(folder: Path, imitation: Imitation, likelihoods: dict[str, float], config: Config) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    about = {"open_mice": True, "num_players": list(config.num_players), "commit": run_folder.commit()}
-    about |= {"algorithm": "imitate", "search": config.search, "log_likelihoods": likelihoods}
+    about = {"algorithm": "imitate", "search": config.search, "like": config.like, "log_likelihoods": likelihoods}
     weights = {"logits": imitation.logits, "habit": imitation.habit}
     about |= {SEARCH_LIKE: {name: (config.sharpness * two).tolist() for name, two in weights.items()}}
-    save_policy(folder, imitation.network.layers(), activation=ACTIVATION, **about)
+    gathering.save(folder, imitation.network, config, **about)
 
 
 def cli(arguments: list[str] | None = None) -> int:
