@@ -218,11 +218,13 @@ def training_speed() -> str:
             name,
             estimate(found["decisions_per_second"], 0),
             estimate(found["rate_to_bare_passes"], 2),
+            estimate(found["rate_to_passes_and_optimiser"], 2),
             f"{found['update_epochs']} x {found['batch_size']}",
         )
         for name, found in stored["results"].items()
     ]
-    head = ("networks", "decisions learned a second", "time of the bare passes, as a share", "epochs x minibatch")
+    shares = ("time of the bare passes, as a share", "the same with the optimiser")
+    head = ("networks", "decisions learned a second", *shares, "epochs x minibatch")
     return table(head, rows) + "\n\n" + source(stored)
 
 

@@ -351,4 +351,5 @@ def test_the_speed_of_training_is_told_with_the_share_of_the_bare_passes(stored,
     (found,) = json.loads((stored / "training_speed.json").read_text())["results"].values()
     assert (found["num_envs"], found["batch_size"], found["rate_to_bare_passes"]["repetitions"]) == (16, 64, 2)
     assert 0 < found["rate_to_bare_passes"]["value"] < 1
+    assert found["rate_to_passes_and_optimiser"]["repetitions"] == 2
     assert found["decisions_per_second"]["value"] < found["played_per_second"]["value"]

@@ -223,17 +223,19 @@ class SelfplayTrainer:
 
     def improve(self, data: dict[str, Tensor], ent_coef: float) -> dict[str, float]:
         """A few passes over the data in minibatches; the mean of every part of the loss."""
-        parts: list[dict[str, Tensor]] = []
-        for minibatch in self.minibatches(data):
-            self.optimizer.zero_grad()
-            loss, losses = self.loss_of(minibatch, ent_coef)
-            loss.backward()
-            nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
-            self.optimizer.step()
-            parts.append({name: part.detach() for name, part in losses.items()})
+        parts = [self.descend(minibatch, ent_coef) for minibatch in self.minibatches(data)]
         if self.config.kl_coef:
             self._follow()
         return {name: float(torch.stack([part[name] for part in parts]).mean()) for name in parts[0]}
+
+    def descend(self, minibatch: dict[str, Tensor], ent_coef: float) -> dict[str, Tensor]:
+        """One step of gradient descent; the parts of the loss."""
+        self.optimizer.zero_grad()
+        loss, losses = self.loss_of(minibatch, ent_coef)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
+        self.optimizer.step()
+        return {name: part.detach() for name, part in losses.items()}
 
     @torch.no_grad()
     def _follow(self) -> None:
