@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, save
 
 from felicity_env import NUM_ACTIONS, OBS_SIZE, RULES_VERSION, View
 from felicity_env.game import MAX_BID, PASS
@@ -27,6 +27,7 @@ FORMAT = "felicity-policy-1"
 GREEDY = "@greedy"
 Layers = list[tuple[np.ndarray, np.ndarray]]
 ACTIVATIONS = ("tanh", "relu")
+CHECKSUM = "sha256"  # in policy.json: of policy.safetensors; policies written before there was one have none
 OUTPUTS = (NUM_ACTIONS, NUM_ACTIONS + MAX_BID)  # a logit for each action; with more, one for each raise on top
 
 
@@ -144,11 +145,13 @@ def save_policy(folder: Path, layers: Layers, **about: Any) -> None:
     tensors = {}
     for k, (weight, bias) in enumerate(layers):
         tensors[f"{k}.weight"], tensors[f"{k}.bias"] = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
+    content = save(tensors)
     text = {"format": FORMAT, "rules_version": RULES_VERSION, "activation": "tanh", "sections": layout(), **about}
+    text[CHECKSUM] = sha256(content).hexdigest()
     files = [folder / "policy.safetensors", folder / "policy.json"]
     parts = [file.with_name(file.name + ".part") for file in files]
     try:
-        save_file(tensors, parts[0])
+        parts[0].write_bytes(content)
         parts[1].write_text(json.dumps(text, indent=1) + "\n")
         for part, file in zip(parts, files, strict=True):
             os.replace(part, file)
@@ -167,13 +170,17 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
     description = description_of(path)
     try:
         about = json.loads(description.read_text())
-        tensors = load_file(description.with_suffix(".safetensors"))
+        content = description.with_suffix(".safetensors").read_bytes()
+        tensors = load(content)
         layers = [(tensors[f"{k}.weight"], tensors[f"{k}.bias"]) for k in range((len(tensors) + 1) // 2)]
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         unfinished = (path / "checkpoints").is_dir() and not description.exists()
         end_it = f"; the run there has not ended: python -m train --resume {shlex.quote(str(path))}"
         raise ValueError(f"no policy can be read from {path}: {error}{end_it if unfinished else ''}") from error
     _check_policy(path, layers, about)
+    checksum = sha256(content).hexdigest()
+    if about.get(CHECKSUM, checksum) != checksum:
+        raise ValueError(f"the policy in {path} is damaged: its weights are not those that its policy.json tells of")
     return layers, about
 
 
@@ -188,5 +195,9 @@ def _check_policy(path: Path, layers: Layers, about: dict[str, Any]) -> None:
     fits = [(weight.shape, bias.shape) for weight, bias in layers] == [
         ((before, after), (after,)) for before, after in pairwise(sizes)
     ]
-    if not fits or sizes[-1] not in OUTPUTS or "open_mice" not in about:
+    if not fits or sizes[-1] not in OUTPUTS:
         raise ValueError(f"the policy in {path} is damaged: its layers do not fit together")
+    if "open_mice" not in about:
+        raise ValueError(f"the policy in {path} is damaged: its policy.json has no open_mice")
+    if not all(np.isfinite(array).all() for layer in layers for array in layer):
+        raise ValueError(f"the policy in {path} is damaged: not all of its weights are finite numbers")

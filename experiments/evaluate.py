@@ -172,7 +172,12 @@ def run(config: Config, console: Console) -> dict[str, Any]:
 
 def main(config: Config) -> int:
     """Measure or compare, and tell what failed; the exit status: 1 if a player did."""
-    failures = run(config, Console()).get("failures", [])
+    results = run(config, Console())
+    for pair in results.get("pairs", []):
+        if forfeits := pair["measures"]["forfeits"]["value"]:
+            rest = f"{pair['num_players'] - 1} x {pair['rest']}"
+            tell(f"{pair['one']} lost {forfeits:.1%} of its games against {rest} by an illegal action")
+    failures = results.get("failures", [])
     for failure in failures:
         tell(f"{failure['code']} failed: {failure['reason']}\nin the game\n{failure['game']}")
     return 1 if failures else 0

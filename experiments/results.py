@@ -13,7 +13,7 @@ import numpy as np
 from train.run_folder import provenance, write_json
 
 RESULTS = Path(__file__).parent / "results"  # what the README tells of
-OTHERS = Path("runs/results")  # of other settings than what lies there
+OTHERS = Path("runs/results")  # all else that is measured
 WITHOUT_INFLUENCE = ("workers", "out", "runs", "pack")  # settings that do not change what is measured
 
 
@@ -41,10 +41,15 @@ def write_result(name: str, config: Any, results: Any, *, started: float, comman
 
 
 def store(name: str, content: dict[str, Any]) -> Path:
-    """Write `results/NAME.json`, or `OTHERS/NAME.json` if one of other settings lies there; plots belong beside it."""
+    """Write `OTHERS/NAME.json`, or `results/NAME.json` if one of the same settings lies there; plots belong beside it.
+
+    So a trial changes nothing that the README tells of; a first result is moved there by hand.
+    """
     path = RESULTS / f"{name}.json"
-    if unlike := _unlike_stored(name, content["config"]):
-        print(f"{path} is of other settings ({', '.join(unlike)}) and stays; delete it to store this one there")
+    if not path.exists():
+        path = OTHERS / path.name
+    elif unlike := _unlike(read_result(name)["config"], content["config"]):
+        print(f"{path} is of other settings ({', '.join(unlike)}) and stays")
         path = OTHERS / path.name
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, content)
@@ -52,8 +57,7 @@ def store(name: str, content: dict[str, Any]) -> Path:
     return path
 
 
-def _unlike_stored(name: str, settings: dict[str, Any]) -> list[str]:
-    kept = read_result(name)["config"] if (RESULTS / f"{name}.json").exists() else settings
+def _unlike(kept: dict[str, Any], settings: dict[str, Any]) -> list[str]:
     return [key for key in kept | settings if kept.get(key) != settings.get(key) and key not in WITHOUT_INFLUENCE]
 
 

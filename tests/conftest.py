@@ -23,10 +23,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where results go instead of the project's folder."""
+    """Where results go; nothing is stored yet in what stands for the project's folder."""
     from experiments import results  # after the rewriting above
 
     folder = tmp_path / "results"
-    monkeypatch.setattr(results, "RESULTS", folder)
-    monkeypatch.setattr(results, "OTHERS", tmp_path / "others")
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "stored")
+    monkeypatch.setattr(results, "OTHERS", folder)
     return folder

@@ -56,6 +56,13 @@ def test_the_last_three_are_kept_and_nothing_half_written(tmp_path):
     assert load(tmp_path)[0].facts["timesteps"] == 1000
 
 
+def test_the_same_state_saved_again_takes_no_place_of_an_older_one(tmp_path):
+    for timesteps in (1, 2, 3, 3, 3):
+        newest = save(tmp_path, timesteps)
+    assert [int(path.name[:12]) for path in checkpoint.checkpoints(tmp_path)] == [1, 2, 3]
+    assert checkpoint.checkpoints(tmp_path)[-1] == newest
+
+
 def test_a_checkpoint_is_a_safetensors_file_without_any_pickle(tmp_path):
     path = save(tmp_path, 1)
     assert safetensors.numpy.load_file(path)["weights"].tolist() == ARRAYS["weights"].tolist()

@@ -134,6 +134,11 @@ def test_a_run_leaves_a_policy_and_what_is_there_is_not_made_again(tmp_path, cap
     monkeypatch.setattr(distill, "samples", lambda *_: iter(()))  # they are there already
     assert cli(small(tmp_path)) == 0
     assert (run / "policy.safetensors").read_bytes() == weights
+    (run / "policy.json").unlink()
+    damaged = run / "samples" / "1-001.npz"
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    assert cli(small(tmp_path)) == 2
+    assert f"{damaged} is damaged" in capfd.readouterr().err
 
 
 def test_samples_of_another_run_count_too(tmp_path):
@@ -170,7 +175,7 @@ def test_fitting_makes_the_error_less(tmp_path):
 def test_a_folder_of_other_settings_or_of_something_else_is_refused(tmp_path, capfd):
     assert cli(small(tmp_path)) == 0
     assert cli([*small(tmp_path), "--seed", "1"]) == 2
-    assert "other settings" in capfd.readouterr().err
+    assert "begun with other settings: seed" in capfd.readouterr().err
     (tmp_path / "thesis").mkdir()
     assert cli(["--run", str(tmp_path / "thesis")]) == 2
     assert "choose another --run" in capfd.readouterr().err
@@ -178,7 +183,7 @@ def test_a_folder_of_other_settings_or_of_something_else_is_refused(tmp_path, ca
         ("--worlds", "0", "--worlds must be positive"),
         ("--others", "evv", "no player 'evv'"),
         ("--also", str(tmp_path), "there are no samples of this command"),
-        ("--num-players", "7", "--num-players: [3, 4, 5], not (7,)"),
+        ("--num-players", "7", "--num-players must be from [3, 4, 5], not 7"),
         ("--hidden-sizes", "0", "--hidden-sizes must be positive"),
     ):
         with pytest.raises(SystemExit):

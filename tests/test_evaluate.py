@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from agents.adapters import from_policy
 from experiments import evaluate
 from tests.helpers import COMPILED
 
@@ -37,6 +38,17 @@ def test_a_damaged_part_is_named_and_once_deleted_played_again(tmp_path, capsys)
     part.unlink()
     assert evaluate.cli(words) == 0
     assert json.loads((tmp_path / "out" / "result.json").read_text())["results"] == json.loads(first)["results"]
+
+
+def always_lays_its_first_card():
+    """A player that does so in auctions too."""
+    return from_policy(lambda observation, mask: 0)
+
+
+def test_illegal_answers_are_told(capsys):
+    code = f"{__name__}:always_lays_its_first_card"
+    assert evaluate.cli([code, "--against", "random", *FAST]) == 0
+    assert f"{code} lost 100.0% of its games against 2 x random by an illegal action" in capsys.readouterr().err
 
 
 def test_without_a_folder_nothing_is_left(tmp_path, monkeypatch):

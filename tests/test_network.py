@@ -9,7 +9,7 @@ import torch
 
 import agents
 from agents.mixture import MixturePlayer
-from agents.network import NetworkPlayer, choose, load_policy, logits_of, save_policy
+from agents.network import Layers, NetworkPlayer, choose, load_policy, logits_of, save_policy
 from agents.table import REFERENCE
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch
 from felicity_env.game import NO_CARD, STATE
@@ -226,9 +226,22 @@ def truncate_tensors(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-100])
 
 
+def change_a_weight(folder: Path) -> None:
+    file = folder / "policy.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-10] ^= 1
+    file.write_bytes(content)
+
+
 def other_layers(folder: Path, *shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     layers = [(np.zeros(weight, np.float32), np.zeros(bias, np.float32)) for weight, bias in shapes]
     save_policy(folder, layers, open_mice=False)
+
+
+def broken_layers() -> Layers:
+    layers = small_net(1).layers
+    layers[0][0][3, 2] = np.nan
+    return layers
 
 
 DAMAGES = {
@@ -240,6 +253,8 @@ DAMAGES = {
     "tensors cut off": truncate_tensors,
     "tensors are text": lambda f: (f / "policy.safetensors").write_text("these are no tensors"),
     "tensors empty": lambda f: (f / "policy.safetensors").write_bytes(b""),
+    "one bit of a weight": change_a_weight,
+    "a weight that is no number": lambda f: save_policy(f, broken_layers(), open_mice=False),
     "other format": lambda f: change_json(f, format="felicity-policy-0"),
     "other rules": lambda f: change_json(f, rules_version=999),
     "other activation": lambda f: change_json(f, activation="sine"),
@@ -267,7 +282,7 @@ def test_a_policy_that_does_not_say_whether_mice_were_open_is_refused(tmp_path):
     saved_policy(tmp_path)
     file = tmp_path / "policy.json"
     file.write_text(json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "open_mice"}))
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(ValueError, match="has no open_mice"):
         load_policy(tmp_path)
 
 

@@ -44,7 +44,8 @@ def league(tmp_path_factory) -> tuple[reference.Config, Path]:
     """A small league that was played, and where its results are."""
     folder = tmp_path_factory.mktemp("league")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(results, "RESULTS", folder / "results")
+        monkeypatch.setattr(results, "RESULTS", folder / "stored")
+        monkeypatch.setattr(results, "OTHERS", folder / "results")
         make_small(monkeypatch, reference.EARLY, reference.LATE)
         config = reference_config(folder)
         reference.main(config)
@@ -132,7 +133,7 @@ def test_what_is_stored_of_the_reference_player_is_its_curve_through_all_rounds_
         ]
         assert all(steps.count(point["timesteps"]) for point in run["best_responses"])
     make_small(monkeypatch, reference.EARLY, reference.LATE)
-    monkeypatch.setattr(results, "RESULTS", stored)
+    monkeypatch.setattr(results, "RESULTS", stored)  # it takes the place of the same
     monkeypatch.setattr(training, "_train", lambda *_: pytest.fail("all is there already"))
     reference.main(config)
     assert agents.make(f"net:{config.pack}").digest == before

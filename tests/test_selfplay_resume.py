@@ -83,6 +83,11 @@ def test_ctrl_c_saves_and_the_run_then_ends_as_one_that_was_not_stopped(finished
     assert results_of(run) == results_of(finished)
 
 
+def test_training_that_diverges_says_so(tmp_path):
+    with pytest.raises(RunError, match=r"training diverged: .* lower --learning-rate"):
+        trainer_of(tmp_path, learning_rate=1e30).update()
+
+
 def test_steps_so_few_that_nothing_is_learned_are_refused_before_the_weights_are_harmed(tmp_path):
     trainer = trainer_of(tmp_path, num_envs=8, num_steps=1, batch_size=8, mix=("self=1",))
     before = weights(trainer)
@@ -257,6 +262,9 @@ def test_where_there_is_a_gpu_a_run_of_no_named_size_is_larger_in_as_many_update
         (["--algorithm", "selfplay", "--batch-size", "513"], ["--batch-size must be at most"]),
         (["--algorithm", "selfplay", "--no-such-option", "1"], ["run python -m train --algorithm selfplay --help"]),
         (["--algorithm", "selfplay", "--init", "nowhere"], ["no policy can be read from nowhere"]),
+        (["--algorithm", "selfplay", "--init", "agents/net"], ["it is a mixture", "such as agents/net/0"]),
+        (["--algorithm", "selfplay", "--threads", "9999"], ["--threads must be 1 to", "not 9999"]),
+        (["--algorithm", "selfplay", "--num-players", "4", "6"], ["--num-players must be from [3, 4, 5], not 4 6"]),
     ],
 )
 def test_nonsense_is_named_and_nothing_is_begun(tmp_path, capsys, arguments, words):

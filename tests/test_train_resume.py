@@ -109,9 +109,18 @@ def test_on_a_terminal_of_80_columns_a_bar_shows_share_speed_time_left_and_stren
         assert text in shown
 
 
-def test_a_finished_run_resumed_is_only_evaluated_again(copied):
+LOSSES = {
+    "no evaluation": lambda run: (run / "evaluation.json").unlink(),
+    "evaluation cut off": lambda run: (run / "evaluation.json").write_text("{"),
+    "policy lost": lambda run: (run / "policy.safetensors").unlink(),
+    "policy damaged": lambda run: (run / "policy.safetensors").write_bytes(b"damaged"),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_finished_run_resumed_is_only_evaluated_again_and_gets_its_policy_back(copied, loss):
     before = tensors_of(copied)
-    (copied / "evaluation.json").unlink()
+    LOSSES[loss](copied)
     outcome = train("--resume", copied)
     assert outcome.status == 0, outcome.errors
     assert tensors_of(copied) == before

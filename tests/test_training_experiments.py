@@ -36,14 +36,16 @@ from train.selfplay import SelfplayTrainer
 TINY = [*QUICK.split(), "--algorithm", "selfplay", "--hidden-sizes", "8", "--total-timesteps", "600"]
 
 
-def test_a_stored_result_gives_way_to_one_of_the_same_settings_alone(stored, tmp_path, capsys):
+def test_a_stored_result_gives_way_to_one_of_the_same_settings_alone(stored, capsys):
     settings = {"deals": 10, "codes": ("ev",), "workers": 2}
-    path = results.write_result("found", settings, 1, started=0.0)
-    assert path == stored / "found.json"
+    other = results.write_result("found", settings, 1, started=0.0)
+    assert other == stored / "found.json"  # what nobody has moved there is not stored
+    path = results.RESULTS / "found.json"
+    path.parent.mkdir()
+    shutil.move(other, path)
     assert results.write_result("found", {**settings, "workers": 1}, 2, started=0.0) == path
     capsys.readouterr()
-    other = results.write_result("found", {**settings, "deals": 5}, 3, started=0.0)
-    assert other == tmp_path / "others" / "found.json"
+    assert results.write_result("found", {**settings, "deals": 5}, 3, started=0.0) == other
     assert f"{path} is of other settings (deals) and stays" in capsys.readouterr().out
     assert [json.loads(written.read_text())["results"] for written in (path, other)] == [2, 3]
 
@@ -144,10 +146,10 @@ def test_settings_that_cannot_be_are_refused_before_anything_is_trained(tmp_path
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("options", ["--mix self=1", "--gae-lambda 0.9 --reward=margin"])
+@pytest.mark.parametrize("options", ["--mix self=1", "--gae-lambda 0.9 --reward=margin", "--init agents/net/0"])
 def test_settings_that_make_an_adversary_cannot_be_others(tmp_path, options):
     config = replace(exploit_config(tmp_path, "reckless"), options=options)
-    with pytest.raises(ValueError, match=r"--options: --(mix|reward=margin) cannot be among them"):
+    with pytest.raises(ValueError, match=r"--options: --(mix|reward=margin|init) cannot be among them"):
         exploit.main(config)
     assert not config.runs.exists()
 
@@ -325,8 +327,8 @@ def test_a_measurement_that_cannot_be_is_refused(settings):
 
 
 def test_what_the_default_run_reaches_is_told_for_every_seed(tmp_path, stored, monkeypatch):
-    stored.mkdir()
-    shutil.copy(Path(results.__file__).parent / "results" / "ladder.json", stored)
+    results.RESULTS.mkdir()
+    shutil.copy(Path(results.__file__).parent / "results" / "ladder.json", results.RESULTS)
     monkeypatch.setattr(first_player, "trained", lambda folder, options: trained(folder, [*TINY, *options]))
     first_player.main(first_player.Config(seeds=(2, 0), runs=tmp_path / "runs"))
     written = json.loads((stored / "first_player_selfplay.json").read_text())["results"]

@@ -15,7 +15,7 @@ from agents.network import description_of
 from train import run_folder
 from train.checkpoint import checkpoints
 from train.config import Config, MaskableConfig, SelfplayConfig, read_config
-from train.device import default_settings
+from train.device import check_threads, default_settings
 from train.evaluation import as_table
 from train.progress import Progress
 from train.run import Trainer
@@ -56,6 +56,7 @@ def _shown(folder: Path, evaluated: list[dict[str, Any]], console: Console) -> i
 
 
 def _trainer(config: Config, folder: Path) -> Trainer:
+    check_threads(config.threads)
     if isinstance(config, SelfplayConfig):
         from train.selfplay import SelfplayTrainer
 

@@ -39,7 +39,10 @@ def save(folder: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any
     except OSError as error:
         raise RunError(f"cannot make {store}: {error.strerror}") from error
     write_atomically(path, lambda part: part.write_bytes(content))
-    for old in [*checkpoints(folder)[:-KEPT], *store.glob("*.part")]:
+    again = [old for old in store.glob(f"{path.name[:12]}-*{SUFFIX}") if old != path]  # the same state, saved before
+    for old in [*again, *store.glob("*.part")]:
+        old.unlink(missing_ok=True)
+    for old in checkpoints(folder)[:-KEPT]:
         old.unlink(missing_ok=True)
     return path
 

@@ -103,7 +103,8 @@ class Config:
         yield not 0 <= self.seed <= MAX_SEED, f"--seed must be 0 to {MAX_SEED}, not {self.seed}"
         yield not self.hidden_sizes or min(self.hidden_sizes) <= 0, "--hidden-sizes must be positive"
         yield not self.num_players, "--num-players needs at least one number"
-        yield not set(self.num_players) <= set(SETUPS), f"--num-players: {list(SETUPS)}, not {self.num_players}"
+        named = " ".join(map(str, self.num_players))
+        yield not set(self.num_players) <= set(SETUPS), f"--num-players must be from {list(SETUPS)}, not {named}"
         yield self.num_envs < len(self.num_players), "--num-envs must be at least as many as --num-players names"
         unknown = _unknown(self.against)
         yield bool(unknown), f"--against has unknown players {list(unknown)}: {'; '.join(unknown.values())}"

@@ -1,9 +1,10 @@
-"""Where a run computes: the device, the precision that is fast there, the settings that suit it."""
+"""Where a run computes: cores, the device, the precision that is fast there, the settings that suit it."""
 
 from dataclasses import replace
 
 import torch
 
+from felicity_env.kernel import MAX_THREADS
 from train.config import DEFAULTS, Config, SelfplayConfig
 
 _TIMES = 16  # as many games, decisions in a minibatch and decisions in all: as many updates, of better estimates
@@ -16,6 +17,12 @@ def default_settings(algorithm: str, device: str) -> Config:
     if not isinstance(default, SelfplayConfig) or device_of(device) != "cuda":
         return default
     return replace(default, **{name: _TIMES * getattr(default, name) for name in _ENLARGED})
+
+
+def check_threads(threads: int) -> None:
+    """Raise `ValueError` if this machine has not so many."""
+    if not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"--threads must be 1 to {MAX_THREADS} on this machine, not {threads}")
 
 
 def device_of(wish: str) -> str:

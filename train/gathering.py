@@ -23,10 +23,11 @@ from felicity_env import SETUPS, Batch, game_seed
 from felicity_env.tables import Tables
 from train import run_folder
 from train.config import MAX_SEED
+from train.device import check_threads
 from train.opponents import SELF, OpponentPool
 from train.policy import ACTIVATION, ActorCritic
 from train.run_folder import RunError
-from train.samples import files_of
+from train.samples import files_of, read
 
 MIX = {SELF: 0.4, "tuned": 0.1, "ev": 0.1, "anchor": 0.1}
 GUESTS = {"tuned": 0.1, "ev": 0.1, "anchor": 0.1}
@@ -73,17 +74,19 @@ class Config:
             if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
                 raise ValueError(f"--{name.replace('_', '-')} must be positive")
         if not set(self.num_players) <= set(SETUPS) or not self.num_players:
-            raise ValueError(f"--num-players: {list(SETUPS)}, not {self.num_players}")
+            named = " ".join(map(str, self.num_players))
+            raise ValueError(f"--num-players must be from {list(SETUPS)}, not {named}")
         if self.num_envs < len(self.num_players):
             raise ValueError("--num-envs must be at least as many as --num-players names")
         if not 0 <= self.seed <= MAX_SEED:
             raise ValueError(f"--seed must be 0 to {MAX_SEED}, not {self.seed}")
         if not self.hidden_sizes or min(self.hidden_sizes) <= 0:
             raise ValueError("--hidden-sizes must be positive")
+        check_threads(self.threads)
         for code in self.others:
             agents.make(code)
         for run in self.also:
-            if not files_of(run) or self.in_samples not in np.load(files_of(run)[0]).files:
+            if not files_of(run) or self.in_samples not in read(files_of(run)[0]):
                 raise ValueError(f"--also {run}: there are no samples of this command")
 
     @property
@@ -148,8 +151,9 @@ def begin(config: Config) -> None:
     settings = json.loads(json.dumps(settings, default=str))  # as it is read again
     path = config.run / run_folder.CONFIG
     if path.exists():
-        if json.loads(path.read_text())["config"] != settings:
-            raise RunError(f"{config.run} was begun with other settings, which its config.json tells")
+        begun = json.loads(path.read_text())["config"]
+        if unlike := [name for name in begun | settings if begun.get(name) != settings.get(name)]:
+            raise RunError(f"{config.run} was begun with other settings: {', '.join(unlike)}")
         return
     if config.run.exists():
         raise RunError(f"{config.run} exists already and is no run of this command; choose another --run")

@@ -12,7 +12,7 @@ import numpy as np
 from safetensors import SafetensorError
 from stable_baselines3.common.logger import Logger, configure
 
-from agents.network import Layers, NetworkPlayer, description_of, save_policy
+from agents.network import Layers, NetworkPlayer, load_policy, save_policy
 from felicity_env import Batch
 from train import run_folder
 from train.config import Config
@@ -134,10 +134,12 @@ class Run:
         return results
 
     def evaluation(self) -> list[dict[str, Any]]:
-        """What `finish` wrote; nothing if it has not, or the policy is gone since."""
-        path = self.folder / run_folder.EVALUATION
-        whole = path.exists() and description_of(self.folder).exists()
-        return json.loads(path.read_text())["results"] if whole else []
+        """What `finish` wrote; nothing if it has not, or if that or the policy has been lost or damaged since."""
+        try:
+            load_policy(self.folder)
+            return json.loads((self.folder / run_folder.EVALUATION).read_text())["results"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
 
 
 class Interrupt:

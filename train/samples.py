@@ -1,7 +1,9 @@
 """Samples in compressed files: written one file at a time, so that what takes hours goes on where it stopped."""
 
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -30,8 +32,17 @@ def _write(path: Path, arrays: Samples) -> None:
 
 def kept(paths: Sequence[Path]) -> dict[str, Tensor]:
     """All samples in these files, by name: [N, ...]."""
-    parts = [np.load(path) for path in paths]
-    return {name: torch.from_numpy(np.concatenate([part[name] for part in parts])) for name in parts[0].files}
+    parts = [read(path) for path in paths]
+    return {name: torch.from_numpy(np.concatenate([part[name] for part in parts])) for name in parts[0]}
+
+
+def read(path: Path) -> Samples:
+    """The samples in a file; raises `RunError` naming it if it is damaged."""
+    try:
+        with path.open("rb") as file:
+            return dict(np.load(file))
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error) as error:
+        raise run_folder.RunError(f"{path} is damaged ({error}); delete it, and it is made again") from error
 
 
 def files_of(run: Path) -> list[Path]:

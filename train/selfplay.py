@@ -20,6 +20,7 @@ import torch
 from stable_baselines3.common.logger import Logger
 from torch import Tensor, nn
 
+from agents.mixture import network_player
 from agents.network import Layers, NetworkPlayer, description_of
 from felicity_env import NUM_ACTIONS, OBS_SIZE, game_seed
 from felicity_env.game import MAX_SEATS
@@ -80,7 +81,9 @@ class SelfplayTrainer:
         self.timesteps = self.updates = 0
 
     def _begin_with(self, path: str) -> None:
-        player = NetworkPlayer(path)
+        player, *others = network_player(path).members
+        if others:
+            raise ValueError(f"--init {path}: it is a mixture; name one of its policies, such as {path}/0")
         if unlike := self._unlike(player):
             raise ValueError(f"--init {path}: {unlike}")
         self.policy.load_layers(player.layers)
@@ -147,6 +150,8 @@ class SelfplayTrainer:
         if not len(data["actions"]):
             raise RunError("--num-steps is too small: nothing that a seat decided was followed by its next decision")
         means = self.improve(data, ent_coef)
+        if not all(parameter.isfinite().all() for parameter in self.policy.parameters()):
+            raise RunError("training diverged: not all weights are finite numbers; a lower --learning-rate may help")
         self.timesteps += len(data["actions"])
         self.updates += 1
         facts = means | {"explained_variance": explained_variance(data), "learning_rate": learning_rate}
