@@ -146,10 +146,18 @@ def test_settings_that_cannot_be_are_refused_before_anything_is_trained(tmp_path
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("options", ["--mix self=1", "--gae-lambda 0.9 --reward=margin", "--init agents/net/0"])
-def test_settings_that_make_an_adversary_cannot_be_others(tmp_path, options):
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--mix self=1", "--mix cannot be among them"),
+        ("--gae-lambda 0.9 --reward=margin", "--reward=margin cannot be among them"),
+        ("--init agents/net/0", "--init cannot be among them"),
+        ("--mix 'self=1", "No closing quotation"),
+    ],
+)
+def test_settings_that_make_an_adversary_cannot_be_others(tmp_path, options, told):
     config = replace(exploit_config(tmp_path, "reckless"), options=options)
-    with pytest.raises(ValueError, match=r"--options: --(mix|reward=margin|init) cannot be among them"):
+    with pytest.raises(ValueError, match=f"--options: {told}"):
         exploit.main(config)
     assert not config.runs.exists()
 
