@@ -44,6 +44,7 @@ from felicity_env.transcript import DEAL_KEYS, Deal, Game, check_wishes, is_inte
 FORMAT = "felicity rules"
 PASS_SIGN = "-"
 AUCTION_SIGN = "|"
+_BYTE_ORDER_MARK = "\ufeff"  # some editors write it
 CARD_TEXTS = (*map(str, CARD_VALUES[:NUM_CATS]), "R", "D", "d")  # in the order of R1.1
 
 # --- cards and actions ------------------------------------------------------------------------------------------------
@@ -171,11 +172,12 @@ class _Turn(NamedTuple):
 
 
 def loads(text: str) -> Game:
-    """The game that `text` tells, every action checked by replay.
+    """The game that `text` tells, every action checked by replay; a byte-order mark before it is no fault.
 
     Raises `ValueError` naming the line, what is wrong there and what would be right.
     """
-    lines = [_Line(number, line.partition("#")[0].split()) for number, line in enumerate(text.splitlines(), 1)]
+    written = text.removeprefix(_BYTE_ORDER_MARK).splitlines()
+    lines = [_Line(number, line.partition("#")[0].split()) for number, line in enumerate(written, 1)]
     end = _Line(len(lines) + 1, ["the", "end"])
     lines = [line for line in lines if line.words]
     _check_first_line(lines[0] if lines else end)

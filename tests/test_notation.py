@@ -86,6 +86,10 @@ def test_comments_blank_lines_and_blanks_are_skipped():
     assert notation.loads(f"# first\n\n{loose}") == GAME
 
 
+def test_a_byte_order_mark_is_skipped():
+    assert notation.loads(GOLDEN.encode("utf-8-sig").decode()) == GAME
+
+
 def test_a_bar_with_nothing_behind_it_and_other_line_ends_are_fine():
     text = [*GOLDEN.splitlines()[:5], "1: 15 R -8 8 |"]
     assert notation.loads("\r\n".join(text)).actions == (6, 7, 0, 4)

@@ -63,6 +63,7 @@ NONSENSE = [
     ("--num-past", "0"),  # with past selves in the mix
     ("--batch-size", "1025"),
     ("--hidden-sizes", "16 0"),
+    ("--against", "anchor ev anchor"),
     ("--mix", "self"),
     ("--mix", "self=x"),
     ("--mix", "self=nan"),

@@ -109,6 +109,7 @@ class Config:
         unknown = _unknown(self.against)
         yield bool(unknown), f"--against has unknown players {list(unknown)}: {'; '.join(unknown.values())}"
         yield not self.against, "--against needs at least one player"
+        yield len(set(self.against)) < len(self.against), "--against names a player twice"
         yield from self._mix_faults()
 
     def _mix_faults(self) -> Iterator[tuple[bool, str]]:
@@ -275,4 +276,4 @@ def read_config(path: Path) -> Config:
     try:
         return Config.from_json(json.loads(path.read_text())["config"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"no settings can be read from {path}: {error}") from error
+        raise ValueError(f"no settings of `python -m train` can be read from {path}: {error}") from error
