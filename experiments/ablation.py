@@ -27,6 +27,7 @@ from agents.arena import shares_alone
 from experiments.command import GOES_ON, run_command
 from experiments.results import write_result
 from experiments.training import DISTILLED_LAYERS, all_trained, check_seeds, made, over_seeds
+from train.checks import below, refuse
 
 SEED = 2**57  # apart from training (below 2**32) and all other measurements
 BASE, DISTILLED, EXPLOITER = "base", "distilled", "exploiter of the base"
@@ -74,8 +75,7 @@ class Config:
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds, least=2)  # for the base plays its other seeds
-        if self.num_blocks < 2:
-            raise ValueError("--num-blocks must be at least 2")
+        refuse(below(self, num_blocks=2, workers=1))
         if unknown := set(self.arms) - set(ARMS):
             raise ValueError(f"--arms: no {sorted(unknown)}; there are {list(ARMS)}")
 

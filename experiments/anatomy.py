@@ -28,6 +28,7 @@ from experiments.game.rounds import round_columns
 from experiments.game.seats import seat_columns
 from experiments.results import write_result
 from felicity_env import SETUPS, game_seed
+from train.checks import below, no_tables, refuse
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,7 @@ def check(config: Config) -> None:
     """Raise `ValueError` naming what is wrong with a configuration."""
     if not config.players or not config.num_players:
         raise ValueError("--players and --num-players must name something to study")
-    for n in config.num_players:
-        if n not in SETUPS:
-            raise ValueError(f"--num-players must be from {list(SETUPS)}, not {n}")
-    for name, least in (("num_blocks", 2), ("curve_blocks", 2), ("seed", 0)):
-        if getattr(config, name) < least:
-            raise ValueError(f"--{name.replace('_', '-')} must be at least {least}, not {getattr(config, name)}")
+    refuse(no_tables(config.num_players), below(config, num_blocks=2, curve_blocks=2, seed=0))
     if not 0 <= config.tremble <= 1:
         raise ValueError(f"--tremble must be a chance from 0 to 1, not {config.tremble}")
     for code in config.players:

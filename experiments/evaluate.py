@@ -31,6 +31,7 @@ from experiments.results import provenance_of
 from experiments.tournament import estimates_of
 from felicity_env.game import SETUPS
 from felicity_env.random_stream import game_seed
+from train.checks import below, no_tables, refuse
 from train.run_folder import write_json
 
 BLOCKS_A_LOOK = 20
@@ -78,12 +79,7 @@ def check(config: Config) -> None:
     """Raise `ValueError` naming what is wrong with a configuration."""
     if not config.others:
         raise ValueError("--against must name another player")
-    for n in config.num_players:
-        if n not in SETUPS:
-            raise ValueError(f"--num-players must be from {list(SETUPS)}, not {n}")
-    for name, least in (("deals", 2), ("workers", 1), ("seed", 0)):
-        if getattr(config, name) < least:
-            raise ValueError(f"--{name} must be at least {least}, not {getattr(config, name)}")
+    refuse(no_tables(config.num_players), below(config, deals=2, workers=1, seed=0))
     for code in (config.code, *config.others):
         agents.make(code)
 

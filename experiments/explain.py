@@ -33,6 +33,7 @@ from felicity_env.random_stream import game_seed
 from felicity_env.render import render_seat
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.transcript import Game
+from train.checks import below, refuse
 
 _WIN = reward_code("win")
 _LISTED = 0.005  # less likely actions are not shown
@@ -54,10 +55,7 @@ class Config:
     """Of these worlds."""
 
     def __post_init__(self) -> None:
-        if self.worlds < 2:
-            raise ValueError(f"--worlds must be at least 2, not {self.worlds}")
-        if self.seed < 0:
-            raise ValueError(f"--seed must be at least 0, not {self.seed}")
+        refuse(below(self, worlds=2, seed=0))
 
 
 class Explanation(NamedTuple):

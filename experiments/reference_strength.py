@@ -10,7 +10,6 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from experiments.matches import SEARCHES, Match, is_search, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import write_result
 from experiments.tournament import estimates_of
-from felicity_env.game import SETUPS
+from train.checks import below, no_tables, not_positive, refuse
 from train.run_folder import RunError, write_json
 
 SEED = 2**58 + 1  # apart from training (below 2**32) and all other measurements
@@ -61,19 +60,13 @@ class Config:
     """Folder of what an interrupted run goes on from."""
 
     def __post_init__(self) -> None:
-        for name in ("milliseconds", "workers"):
-            if not 0 < getattr(self, name) < inf:
-                raise ValueError(f"--{name} must be positive")
         if not self.against:
             raise ValueError("--against must name a player")
-        if self.num_players not in SETUPS:
-            raise ValueError(f"--num-players must be from {list(SETUPS)}, not {self.num_players}")
+        refuse(not_positive(self, "milliseconds", "workers"), no_tables([self.num_players]))
+        refuse(below(self, deals=2, search_deals=2, timed_deals=2, lone_deals=2))
         for code in (self.player, *self.against):
             if code not in SEARCHES:
                 agents.make(code)
-        for name in ("deals", "search_deals", "timed_deals", "lone_deals"):
-            if getattr(self, name) < 2:
-                raise ValueError(f"--{name.replace('_', '-')} must be at least 2")
 
     @property
     def name(self) -> str:

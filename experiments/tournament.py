@@ -30,6 +30,7 @@ from experiments.matches import Match, Played, as_json, is_search, play_matches
 from experiments.progress import PartsProgress
 from experiments.results import provenance_of
 from felicity_env.game import SETUPS
+from train.checks import below, no_tables, refuse
 from train.run_folder import write_json
 
 LEAST = {"deals": 2, "search_deals": 2, "mixed_deals": 0, "workers": 1, "deals_a_part": 1, "seed": 0}
@@ -72,13 +73,7 @@ def check(config: Config) -> None:
     """Raise `ValueError` naming what is wrong with a configuration."""
     if len(config.codes) < 2 or len(set(config.codes)) < len(config.codes):
         raise ValueError(f"--players must name at least two different players, not {' '.join(config.codes) or 'none'}")
-    for n in config.num_players:
-        if n not in SETUPS:
-            raise ValueError(f"--num-players must be from {list(SETUPS)}, not {n}")
-    for name, least in LEAST.items():
-        value = getattr(config, name)
-        if value is not None and value < least:
-            raise ValueError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
+    refuse(no_tables(config.num_players), below(config, **LEAST))
     for code in config.codes:
         agents.make(code)
 

@@ -264,7 +264,7 @@ def test_where_there_is_a_gpu_a_run_of_no_named_size_is_larger_in_as_many_update
         (["--algorithm", "selfplay", "--init", "nowhere"], ["no policy can be read from nowhere"]),
         (["--algorithm", "selfplay", "--init", "agents/net"], ["it is a mixture", "such as agents/net/0"]),
         (["--algorithm", "selfplay", "--threads", "9999"], ["--threads must be 1 to", "not 9999"]),
-        (["--algorithm", "selfplay", "--num-players", "4", "6"], ["--num-players must be from [3, 4, 5], not 4 6"]),
+        (["--algorithm", "selfplay", "--num-players", "4", "6"], ["--num-players must be from [3, 4, 5], not 6"]),
     ],
 )
 def test_nonsense_is_named_and_nothing_is_begun(tmp_path, capsys, arguments, words):

@@ -194,7 +194,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "config cut off": (lambda run: truncate(run / "config.json"), "config.json"),
     "config is a list": (lambda run: (run / "config.json").write_text("[]"), "config.json"),
     "config is binary": (lambda run: (run / "config.json").write_bytes(b"\xff\xfe"), "config.json"),
-    "config with an unknown key": (lambda run: edit_config(run, no_such_setting=1), "no_such_setting"),
+    "config with an unknown key": (
+        lambda run: edit_config(run, no_such_setting=1),
+        "no_such_setting is no setting of it",
+    ),
     "config with nonsense": (lambda run: edit_config(run, num_envs=-1), "--num-envs must be positive"),
     "config with a word for a number": (lambda run: edit_config(run, num_envs="many"), "config.json"),
 }

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import agents
-from felicity_env import SETUPS
+from train.checks import Faults, as_option, below, no_learner, not_positive, refuse
 from train.opponents import PAST, SELF
 
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
@@ -17,7 +17,6 @@ _POSITIVE = (
     *("total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs", "threads", "clip_coef"),
     *("curve_every", "learning_rate", "reward_scale"),
 )
-MAX_SEED = 2**32 - 1  # evaluation uses seeds from 2**62, so the two never meet
 
 Algorithm = Literal["selfplay", "maskable-ppo"]
 
@@ -86,33 +85,24 @@ class Config:
     """Deals (each under all rotations of the seats) for the final evaluation against each of them."""
 
     def __post_init__(self) -> None:
-        for fault, reason in self._faults():
-            if fault:
-                raise ValueError(reason)
+        refuse(self._faults())
 
-    def _faults(self) -> Iterator[tuple[bool, str]]:
+    def _faults(self) -> Faults:
         """What could be wrong and what to say of it, in an order in which each may count on those before it."""
-        for name in _POSITIVE:
-            yield not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive"
-        for name in ("curve_blocks", "evaluation_blocks"):
-            yield getattr(self, name) < 2, f"{_option(name)} must be at least 2"  # or there is no interval
+        yield from not_positive(self, *_POSITIVE)
+        yield from below(self, curve_blocks=2, evaluation_blocks=2)  # or there is no interval
         for name in ("ent_coef", "ent_coef_end"):
-            yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
+            yield not 0 <= getattr(self, name) < inf, f"{as_option(name)} must not be negative"
         for name in ("gamma", "gae_lambda"):
-            yield not 0 <= getattr(self, name) <= 1, f"{_option(name)} must be 0 to 1"
-        yield not 0 <= self.seed <= MAX_SEED, f"--seed must be 0 to {MAX_SEED}, not {self.seed}"
-        yield not self.hidden_sizes or min(self.hidden_sizes) <= 0, "--hidden-sizes must be positive"
-        yield not self.num_players, "--num-players needs at least one number"
-        named = " ".join(map(str, self.num_players))
-        yield not set(self.num_players) <= set(SETUPS), f"--num-players must be from {list(SETUPS)}, not {named}"
-        yield self.num_envs < len(self.num_players), "--num-envs must be at least as many as --num-players names"
+            yield not 0 <= getattr(self, name) <= 1, f"{as_option(name)} must be 0 to 1"
+        yield from no_learner(self)
         unknown = _unknown(self.against)
         yield bool(unknown), f"--against has unknown players {list(unknown)}: {'; '.join(unknown.values())}"
         yield not self.against, "--against needs at least one player"
         yield len(set(self.against)) < len(self.against), "--against names a player twice"
         yield from self._mix_faults()
 
-    def _mix_faults(self) -> Iterator[tuple[bool, str]]:
+    def _mix_faults(self) -> Faults:
         yield from _weight_faults("--mix", self.mix, self.sources)
         yield self._total_weight() <= 0, "--mix needs a weight above 0"
 
@@ -140,10 +130,12 @@ class Config:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Config":
-        """The inverse of `to_json`; raises `ValueError` or `TypeError` on other keys."""
-        tuples = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        merged: dict[str, Any] = values | tuples
-        return type(DEFAULTS[merged.get("algorithm", "maskable-ppo")])(**merged)
+        """The inverse of `to_json`; raises `ValueError`, `KeyError` or `TypeError` on anything else."""
+        kind = type(DEFAULTS[values.get("algorithm", "maskable-ppo")])
+        if strangers := sorted(values.keys() - {field.name for field in fields(kind)}):
+            raise ValueError(f"{', '.join(strangers)} is no setting of it")
+        merged: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return kind(**merged)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +163,7 @@ class MaskableConfig(Config):
     against: tuple[str, ...] = ("random", "anchor", "ev")
     curve_every: int = 500_000
 
-    def _faults(self) -> Iterator[tuple[bool, str]]:
+    def _faults(self) -> Faults:
         yield from super()._faults()
         yield self.remember_every <= 0, "--remember-every must be positive"
         yield self.num_past < 0, "--num-past must not be negative"
@@ -217,16 +209,15 @@ class SelfplayConfig(Config):
     save_every: int = 20
     """Updates between two checkpoints."""
 
-    def _faults(self) -> Iterator[tuple[bool, str]]:
+    def _faults(self) -> Faults:
         yield from super()._faults()
-        for name in ("max_grad_norm", "save_every"):
-            yield not 0 < getattr(self, name) < inf, f"{_option(name)} must be positive"
+        yield from not_positive(self, "max_grad_norm", "save_every")
         for name in ("kl_coef", "vf_coef"):
-            yield not 0 <= getattr(self, name) < inf, f"{_option(name)} must not be negative"
+            yield not 0 <= getattr(self, name) < inf, f"{as_option(name)} must not be negative"
         yield not 0 <= self.average_decay <= 1, "--average-decay must be 0 to 1"
         yield self.batch_size > self.rollout_size, "--batch-size must be at most --num-envs times --num-steps"
 
-    def _mix_faults(self) -> Iterator[tuple[bool, str]]:
+    def _mix_faults(self) -> Faults:
         yield from _weight_faults("--guests", self.guests, ())
         yield from super()._mix_faults()
 
@@ -243,7 +234,7 @@ def _weights(texts: Sequence[str]) -> dict[str, float]:
     return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in texts)}
 
 
-def _weight_faults(option: str, texts: Sequence[str], sources: Sequence[str]) -> Iterator[tuple[bool, str]]:
+def _weight_faults(option: str, texts: Sequence[str], sources: Sequence[str]) -> Faults:
     """As `Config._faults`, of an option that takes NAME=WEIGHT; `sources` are names beside player codes."""
     malformed = " ".join(text for text in texts if not _WEIGHT.fullmatch(text))
     yield bool(malformed), f"{option} needs NAME=WEIGHT with a weight of 0 or more, not {malformed}"
@@ -251,10 +242,6 @@ def _weight_faults(option: str, texts: Sequence[str], sources: Sequence[str]) ->
     may, why = " and ".join([*([", ".join(sources)] if sources else []), "player codes"]), "; ".join(unknown.values())
     yield bool(unknown), f"{option} has unknown players {list(unknown)}; it may name {may}: {why}"
     yield len(_weights(texts)) < len(texts), f"{option} names a player twice"
-
-
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def _unknown(codes: Iterable[str]) -> dict[str, str]:

@@ -19,10 +19,10 @@ from torch import Tensor, nn
 import agents
 from agents.compiled import CompiledPlayer
 from agents.network import save_policy
-from felicity_env import SETUPS, Batch, game_seed
+from felicity_env import Batch, game_seed
 from felicity_env.tables import Tables
 from train import run_folder
-from train.config import MAX_SEED
+from train.checks import no_learner, not_positive, refuse
 from train.device import check_threads
 from train.opponents import SELF, OpponentPool
 from train.policy import ACTIVATION, ActorCritic
@@ -69,19 +69,8 @@ class Config:
     """Cores."""
 
     def __post_init__(self) -> None:
-        for name in (field.name for field in fields(self) if field.name != "seed"):
-            value = getattr(self, name)
-            if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
-                raise ValueError(f"--{name.replace('_', '-')} must be positive")
-        if not set(self.num_players) <= set(SETUPS) or not self.num_players:
-            named = " ".join(map(str, self.num_players))
-            raise ValueError(f"--num-players must be from {list(SETUPS)}, not {named}")
-        if self.num_envs < len(self.num_players):
-            raise ValueError("--num-envs must be at least as many as --num-players names")
-        if not 0 <= self.seed <= MAX_SEED:
-            raise ValueError(f"--seed must be 0 to {MAX_SEED}, not {self.seed}")
-        if not self.hidden_sizes or min(self.hidden_sizes) <= 0:
-            raise ValueError("--hidden-sizes must be positive")
+        numbers = [field.name for field in fields(self) if type(getattr(self, field.name)) in (int, float)]
+        refuse(not_positive(self, *(name for name in numbers if name != "seed")), no_learner(self))
         check_threads(self.threads)
         for code in self.others:
             agents.make(code)
