@@ -1,6 +1,7 @@
-"""Players out of what other people have: a function of observation and mask, or a Stable-Baselines3 model.
+"""Players from other libraries: a function of observation and mask, or a Stable-Baselines3 model.
 
-A code names a function that makes the player, so a model takes part wherever codes are read. In a module of your own:
+A player code can name a function that makes the player, so a model takes part wherever codes are read. For example, in
+your own module:
 
     # my_package/my_module.py
     from sb3_contrib import MaskablePPO
@@ -9,7 +10,7 @@ A code names a function that makes the player, so a model takes part wherever co
     def make():
         return from_sb3(MaskablePPO.load("model.zip", device="cpu"))
 
-and then `--players ev,my_package.my_module:make`, or `agents.make("my_package.my_module:make")`.
+and then `--players ev my_package.my_module:make`, or `agents.make("my_package.my_module:make")`.
 """
 
 from collections.abc import Callable
@@ -19,38 +20,42 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Player, View
-from felicity_env.transcript import is_integer
+from felicity_env.game_record import is_integer
 
 Policy = Callable[[np.ndarray, np.ndarray], Any]
 
 
 def from_policy(policy: Policy, *, open_mice: bool = False) -> Player:
-    """A player that asks `policy(observation float32 [OBS_SIZE], mask int8 [NUM_ACTIONS]) -> int` for each decision.
+    """Make a player that asks `policy(observation float32 [OBS_SIZE], mask int8 [NUM_ACTIONS]) -> int`.
 
-    The arguments are copies. Answers are played as they are, legal or not; one that is no integer raises `TypeError`.
+    It is called once for each decision, with copies. Its actions are played as they are, legal or not; anything but an
+    integer raises `TypeError`. open_mice: show the others' mice in the observation.
     """
 
-    def one_by_one(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    def ask_each(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         answers = (policy(*row) for row in zip(map(np.copy, observations), map(np.copy, masks), strict=True))
-        return np.array([_check_answer(answer) for answer in answers], np.int64)
+        return np.array([_check_action(answer) for answer in answers], np.int64)
 
-    return _PolicyPlayer(one_by_one, open_mice)
+    return _PolicyPlayer(ask_each, open_mice)
 
 
 def from_batch_policy(policy: Policy, *, open_mice: bool = False) -> Player:
-    """As `from_policy`, all at once: `policy(float32 [B, OBS_SIZE], int8 [B, NUM_ACTIONS]) -> integers [B]`, B >= 1."""
+    """Make a player that asks `policy(float32 [B, OBS_SIZE], int8 [B, NUM_ACTIONS]) -> integers [B]`, B >= 1.
+
+    It is called once for each view; all else is as in `from_policy`.
+    """
     return _PolicyPlayer(policy, open_mice)
 
 
 def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False) -> Player:
-    """A player of a PPO, A2C, TRPO, MaskablePPO or DQN model; illegal actions have probability zero with all of them.
+    """Make a player from a PPO, A2C, TRPO, MaskablePPO or DQN model; illegal actions get probability zero.
 
-    It draws from the model's distribution, or if `deterministic` takes the best legal action, which is all that the
-    values of DQN can tell. The model sees observations as they are: one trained behind `VecNormalize` needs a
-    `from_batch_policy` that scales them. Raises `ValueError` if the model is not for this game or of another kind.
+    The player samples from the model's distribution; if `deterministic`, which DQN needs, it takes the best legal
+    action. The model gets observations as they are: if it was trained behind `VecNormalize`, use a `from_batch_policy`
+    that scales them. Raises `ValueError` if the model has other spaces or is of another kind.
     """
     _check_spaces(model)
-    return _ModelPlayer(model.policy, _head(model, deterministic), deterministic, open_mice)
+    return _ModelPlayer(model.policy, _find_head(model, deterministic), deterministic, open_mice)
 
 
 class _PolicyPlayer:
@@ -58,10 +63,10 @@ class _PolicyPlayer:
         self.policy, self.open_mice = policy, open_mice
 
     def act(self, view: View) -> np.ndarray:
-        """Integers [B]."""
+        """Return actions, integers [B]."""
         if not len(view):
             return np.empty(0, np.int64)
-        return _check_answers(self.policy(view.observations(self.open_mice), view.action_masks.copy()), len(view))
+        return _check_actions(self.policy(view.observations(self.open_mice), view.action_masks.copy()), len(view))
 
 
 class _ModelPlayer:
@@ -70,18 +75,19 @@ class _ModelPlayer:
         self.deterministic, self.open_mice = deterministic, open_mice
 
     def act(self, view: View) -> np.ndarray:
-        """Integers [B]."""
-        from agents.network import choose, uniforms_of  # needs safetensors, which a base install lacks
+        """Return actions int64 [B]; a model and the policy exported from it draw the same."""
+        from agents.network import sample_actions, take_best_actions, to_uniforms  # needs safetensors
 
         if not len(view):
             return np.empty(0, np.int64)
-        # As NetworkPlayer draws, so that a model and its exported policy play alike.
-        uniforms = None if self.deterministic else uniforms_of(view.seeds)
-        return choose(self._logits(view.observations(self.open_mice)), view.action_masks, uniforms)
+        logits = self._logits(view.observations(self.open_mice))
+        if self.deterministic:
+            return take_best_actions(logits, view.action_masks)
+        return sample_actions(logits, view.action_masks, to_uniforms(view.seeds))
 
     def _logits(self, observations: np.ndarray) -> np.ndarray:
-        """float32 [B, NUM_ACTIONS]; a model in training is left in training."""
-        import torch  # whoever has a model has it
+        """Compute logits or values, float32 [B, NUM_ACTIONS], and leave the model in training mode if it was."""
+        import torch  # installed wherever there is a model
 
         was_training = self.policy.training
         self.policy.set_training_mode(False)
@@ -92,39 +98,39 @@ class _ModelPlayer:
             self.policy.set_training_mode(was_training)
 
 
-def _head(model: Any, deterministic: bool) -> Callable[[Any], Any]:
-    """What gives a model's logits, or values, [B, NUM_ACTIONS] for a tensor of observations."""
-    policy = model.policy
+def _find_head(model: Any, deterministic: bool) -> Callable[[Any], Any]:
+    """Return the function from a tensor of observations to the model's logits, or values, [B, NUM_ACTIONS]."""
+    policy, name = model.policy, type(model).__name__
     if hasattr(policy, "lstm_actor"):
-        raise ValueError(f"a player remembers nothing from one call to the next, {type(model).__name__} does")
+        raise ValueError(f"a player has no memory from one call to the next, {name} needs one")
     if hasattr(policy, "get_distribution"):
         return lambda observations: policy.get_distribution(observations).distribution.logits
     if not hasattr(policy, "q_net"):
-        raise ValueError(f"{type(model).__name__} is none of PPO, A2C, TRPO, MaskablePPO, DQN: use from_batch_policy")
+        raise ValueError(f"{name} is none of PPO, A2C, TRPO, MaskablePPO, DQN: use from_batch_policy")
     if not deterministic:
-        raise ValueError(f"the values of {type(model).__name__} are no probabilities: it needs deterministic=True")
+        raise ValueError(f"the values of {name} are not probabilities: it needs deterministic=True")
     return policy.q_net
 
 
 def _check_spaces(model: Any) -> None:
-    seen, chosen = model.observation_space, model.action_space
-    fits = isinstance(chosen, Discrete) and (chosen.n, chosen.start) == (NUM_ACTIONS, 0)
-    if seen.shape != (OBS_SIZE,) or not fits:
+    observations, actions = model.observation_space, model.action_space
+    fits = isinstance(actions, Discrete) and (actions.n, actions.start) == (NUM_ACTIONS, 0)
+    if observations.shape != (OBS_SIZE,) or not fits:
         raise ValueError(
-            f"the model is for observations {seen} and actions {chosen}, "
+            f"the model is for observations {observations} and actions {actions}, "
             f"Felicity has observations of shape ({OBS_SIZE},) and Discrete({NUM_ACTIONS})"
         )
 
 
-def _check_answer(answer: Any) -> int:
+def _check_action(answer: Any) -> int:
     if not is_integer(answer):
-        raise TypeError(f"a policy answers with an integer (the action), not {type(answer).__name__} {answer!r}")
+        raise TypeError(f"a policy must return an integer (the action), not {type(answer).__name__} {answer!r}")
     return int(answer)
 
 
-def _check_answers(answers: Any, count: int) -> np.ndarray:
-    actions = np.asarray(answers)
+def _check_actions(answer: Any, count: int) -> np.ndarray:
+    actions = np.asarray(answer)
     if actions.shape != (count,) or not np.issubdtype(actions.dtype, np.integer):
-        came = f"{actions.dtype} {list(actions.shape)}"
-        raise TypeError(f"a batched policy answers with integers [{count}] (an action for each row), not {came}")
+        kind = f"{actions.dtype} {list(actions.shape)}"
+        raise TypeError(f"a batched policy must return integers [{count}] (an action for each row), not {kind}")
     return actions

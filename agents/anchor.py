@@ -1,24 +1,28 @@
-"""`anchor`: a fixed yardstick. It never changes, so shares against it can be compared across versions and papers."""
+"""Fixed yardstick: counts the cards it sees, 2.9 for a hidden card; places cards at random.
+
+It never changes, so win shares against it can be compared across versions and papers.
+"""
 
 from agents.bidding import raise_up_to
 from felicity_env.game import CARD_VALUES, PLACE, State, is_alone, num_slots, pass_pays
 from felicity_env.kernel import kernel
-from felicity_env.view import random_action
+from felicity_env.player import random_action
+from felicity_env.random_stream import RandomBits
 
-UNSEEN_CARD = 2.9  # what it takes a card it does not see to be worth
+HIDDEN_CARD = 2.9  # assumed value of a card that it does not see
 
 
 @kernel
-def anchor_action(state: State, word: int) -> int:
-    """Place a uniformly random card; raise by one while that is at most V - p and at most its mice, else pass.
+def action(state: State, random_bits: RandomBits) -> int:
+    """Return a uniformly random card, a raise by one while that is at most V - p and its mice, or a pass.
 
-    V: the cats it sees, its own face-down card included, dogs ignored, and 2.9 for every card it does not see.
-    p: what passing pays now. Alone with no bid it buys if V >= 1.
+    V: sum of the cats it sees, its own face-down card included, plus 2.9 for every card it does not see; dogs count
+    nothing. p: what passing pays now. The last seat in an auction without a bid buys if V >= 1.
     """
     if state.phase == PLACE:
-        return random_action(state, word)
+        return random_action(state, random_bits)
     value = 0.0
     for slot in range(num_slots(state)):
         card = state.row[slot]
-        value += CARD_VALUES[card] if card >= 0 else UNSEEN_CARD
+        value += CARD_VALUES[card] if card >= 0 else HIDDEN_CARD
     return raise_up_to(state, value if is_alone(state) else value - pass_pays(state))

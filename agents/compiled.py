@@ -1,113 +1,124 @@
-"""The players that are kernels: in batches, and in a loop that answers in many lanes without a call from Python."""
+"""Compiled heuristics: the table of them, players made of them, and the loop that plays them without Python.
 
-from collections.abc import Sequence
+A heuristic is a module with a kernel `action(state, random_bits) -> int`, which decides for the seat to act in a
+redacted state. The first sentence of the module's docstring is its line of help. To add a heuristic, write its module
+and add its line to `HEURISTICS`.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numba
 import numpy as np
 
-from agents.anchor import anchor_action
-from agents.ev import ev_action
-from agents.simple import bluffer_action, greedy_action, miser_action, pass_action, reckless_action
-from agents.tuned import tuned_action
 from felicity_env import Player, View
-from felicity_env.batch import Buffers, Settings, advance, decision_word, show
-from felicity_env.game import MAX_SEATS, State
+from felicity_env.buffers import Buffers, Settings, acting_seed, advance, write_observation
+from felicity_env.game import MAX_SEATS, NO_SEAT, State
 from felicity_env.information import redact_state
-from felicity_env.kernel import kernel, outlined_kernel, parallel_kernel
-from felicity_env.random_stream import Word
-from felicity_env.tables import NOT_COMPILED, Compiled, Waiting
-from felicity_env.view import random_action
+from felicity_env.kernel import kernel, outlined_kernel, parallel_kernel, uncached_kernel
+from felicity_env.learners import NOT_COMPILED, CompiledLoop, CompiledPlayers
+from felicity_env.random_stream import RandomBits
 
-COMPILED = {  # a compiled player's number is its place here
-    "pass": "never bids; a random card",
-    "random": "uniform over the legal actions",
-    "greedy": "raises up to the exact expected value of the sack, blind to what a pass pays; cards at random",
-    "anchor": "fixed yardstick: counts what it sees, 2.9 for a hidden card; cards at random",
-    "ev": "exact expected value of the sack against what a pass pays now and later",
-    "tuned": "weighs the value of the sack, its spread, means, score and time; weights found by CMA-ES",
-    "reckless": "a weakness to exploit: pays 10 mice more than a sack is worth",
-    "miser": "a weakness to exploit: never pays more than 3 mice",
-    "bluffer": "a weakness to exploit: lays its worst card and bids the spoiled sack up",
+HEURISTICS = {  # code: module
+    "pass": "agents.passing",
+    "random": "agents.uniform",
+    "greedy": "agents.greedy",
+    "anchor": "agents.anchor",
+    "ev": "agents.ev",
+    "tuned": "agents.tuned",
+    "reckless": "agents.reckless",
+    "miser": "agents.miser",
+    "bluffer": "agents.bluffer",
 }
-NUMBERS = {name: number for number, name in enumerate(COMPILED)}
+_NUMBERS = {code: number for number, code in enumerate(HEURISTICS)}
+
+
+def heuristic_number(code: str) -> int:
+    """Return the number by which kernels know a heuristic."""
+    return _NUMBERS[code]
+
+
+def _chain(actions: Sequence[Any], number: int = 0) -> Any:
+    """Return a kernel (chosen, state, random_bits) that calls actions[chosen], for all from `number` on."""
+    action = actions[number]
+    if number == len(actions) - 1:
+        return uncached_kernel(lambda chosen, state, random_bits: action(state, random_bits))
+    others = _chain(actions, number + 1)
+
+    def choose(chosen, state, random_bits):
+        if chosen == number:
+            return action(state, random_bits)
+        return others(chosen, state, random_bits)
+
+    return uncached_kernel(choose)
+
+
+_choose: Callable[..., int] = _chain([import_module(module).action for module in HEURISTICS.values()])
 
 
 @outlined_kernel
-def compiled_action(number: Any, state: State, word: Word) -> int:
-    """What the player of that number does in a redacted state."""
-    if number == 0:
-        return pass_action(state, word)
-    if number == 1:
-        return random_action(state, word)
-    if number == 2:
-        return greedy_action(state, word)
-    if number == 3:
-        return anchor_action(state, word)
-    if number == 4:
-        return ev_action(state)
-    if number == 5:
-        return tuned_action(state, word)
-    if number == 6:
-        return reckless_action(state, word)
-    if number == 7:
-        return miser_action(state)
-    return bluffer_action(state)
+def heuristic_action(number: Any, state: State, random_bits: RandomBits) -> int:
+    """Return what the heuristic of that number does in a redacted state."""
+    return _choose(number, state, random_bits)
 
 
 @kernel
 def _act(number, states, seeds, out):
     for k in range(len(states)):
-        out[k] = compiled_action(number, states[k], seeds[k])
+        out[k] = heuristic_action(number, states[k], seeds[k])
 
 
 class CompiledPlayer:
-    """A player of `COMPILED`, batched."""
+    """Player of a compiled heuristic, named by its code in `HEURISTICS`."""
 
-    def __init__(self, name: str) -> None:
-        self.number = NUMBERS[name]
+    def __init__(self, code: str) -> None:
+        self.number = heuristic_number(code)
 
     def act(self, view: View) -> np.ndarray:
-        """Integers [B]."""
+        """Return legal actions, integers [B]."""
         actions = np.empty(len(view), np.int64)
         _act(self.number, view.states, view.seeds, actions)
         return actions
 
 
 @outlined_kernel
-def _answer_chunk(b: Buffers, settings: Settings, rows: np.ndarray, t: Waiting, scratch: np.ndarray) -> None:
-    for row in rows:
-        t.ended[row] = moved = False
-        while not t.ended[row] and t.numbers[row, b.seats[row]] != NOT_COMPILED:
-            moved = True
-            acting: Any = b.seats[row]
-            scratch[0] = b.states[row]
-            redact_state(scratch[0], acting)
-            advance(b, row, compiled_action(t.numbers[row, acting], scratch[0], decision_word(b, row)), settings)
-            for seat in range(MAX_SEATS):
-                t.rewards[row, seat] += b.rewards[row, seat]
-            t.ended[row] = b.terminated[row]
-        if moved:
-            show(b, row, settings.open_mice)
+def _play_chunk(b: Buffers, settings: Settings, indices: np.ndarray, loop: CompiledLoop, scratch: np.ndarray) -> None:
+    for game in indices:
+        loop.terminated[game] = has_moved = False
+        while not loop.terminated[game] and b.seats[game] != NO_SEAT:
+            seat: Any = b.seats[game]
+            if loop.numbers[game, seat] == NOT_COMPILED:
+                break
+            has_moved = True
+            scratch[0] = b.states[game]
+            redact_state(scratch[0], seat)
+            action = heuristic_action(loop.numbers[game, seat], scratch[0], acting_seed(b, game))
+            advance(b, game, action, settings)
+            for other in range(MAX_SEATS):
+                loop.rewards[game, other] += b.rewards[game, other]
+            loop.terminated[game] = b.terminated[game]
+        if has_moved:
+            write_observation(b, game, settings.open_mice)
 
 
 @parallel_kernel
-def _answer_parallel(b, settings, rows, t):
-    threads, count = len(t.scratch), len(rows)
+def _play_parallel(b, settings, indices, loop):
+    threads, count = len(loop.scratch), len(indices)
     for thread in numba.prange(threads):
-        mine = rows[count * thread // threads : count * (thread + 1) // threads]
-        _answer_chunk(b, settings, mine, t, t.scratch[thread])
+        own = indices[count * thread // threads : count * (thread + 1) // threads]
+        _play_chunk(b, settings, own, loop, loop.scratch[thread])
 
 
-def answer(buffers: Buffers, settings: Settings, rows: np.ndarray, waiting: Waiting) -> None:
-    """Play on in the tables `rows` while a compiled player is to act; see `tables.Compiled`."""
-    if len(waiting.scratch) == 1:
-        _answer_chunk(buffers, settings, rows, waiting, waiting.scratch[0])
+def play_compiled(buffers: Buffers, settings: Settings, indices: np.ndarray, loop: CompiledLoop) -> None:
+    """Play on in the games at `indices` while a compiled player is to act; see `CompiledPlayers`."""
+    if len(loop.scratch) == 1:
+        _play_chunk(buffers, settings, indices, loop, loop.scratch[0])
     else:
-        _answer_parallel(buffers, settings, rows, waiting)
+        _play_parallel(buffers, settings, indices, loop)
 
 
-def compiled_among(players: Sequence[Player]) -> Compiled:
-    """For `Tables`: which of `players` are compiled, and the loop that plays them."""
+def select_compiled(players: Sequence[Player]) -> CompiledPlayers:
+    """Return which of `players` are compiled, and the loop that plays them."""
     numbers = [player.number if type(player) is CompiledPlayer else NOT_COMPILED for player in players]
-    return Compiled(answer, np.array(numbers, np.int64))
+    return CompiledPlayers(play_compiled, np.array(numbers, np.int64))

@@ -1,37 +1,37 @@
-"""`ev`: bids by the exact expected value of the sack, and knows what a pass pays now and later.
+"""Expected-value bidder: weighs the exact expected value of the sack against what a pass pays now and later.
 
-A raise to b either stands, and brings the sack for b, or is outbid, and then a later pass can still bring the last
-mouse card. With the chance `STANDS` that it stands, raising beats passing when
+A raise to b wins the sack for b if nobody outbids it. If somebody does, a later pass can still take the last mouse
+card. With probability `STANDS` that nobody does, a raise is better than a pass while
 
     STANDS * (value - b) + (1 - STANDS) * last >= now
 
-where `now` and `last` are the mice on the next and on the last mouse card. The winner must place and bid first in the
-next round, the worst place at the table, which costs `START_COST`.
+where `now` and `last` are the mice on the next and on the last mouse card. The winner places and bids first in the next
+round, which is the worst position and costs `START_COST`.
 
-Cards: -8, -5 and the large dog, which spoil a sack, wait for a round without mice, in which nobody is paid for staying
-out of it; in other rounds it places the worst of its other cards and so keeps good ones for the end, and leaves the
-sacks to those who pay for them.
+The cards -8, -5 and the large dog spoil a sack. The player keeps them for a dry round, in which nobody is paid for
+staying out of the auction. In other rounds it places the worst of its other cards.
 """
 
-from agents.belief import expected_sack
 from agents.bidding import place_worst, raise_up_to
+from agents.sack_value import expected_sack_value
 from felicity_env.game import PLACE, State, is_alone, last_pot, pass_pays
 from felicity_env.kernel import kernel
+from felicity_env.random_stream import RandomBits
 
 STANDS = 2 / 3
 START_COST = 1.0
 
 
 @kernel
-def ev_action(state: State) -> int:
-    """The action of the seat to act in a redacted state; alone with no bid, it buys what is worth its price."""
-    return place_worst(state) if state.phase == PLACE else raise_up_to(state, highest_worthwhile(state))
+def action(state: State, random_bits: RandomBits) -> int:
+    """Return the action of the acting seat in a redacted state."""
+    return place_worst(state) if state.phase == PLACE else raise_up_to(state, break_even_bid(state))
 
 
 @kernel
-def highest_worthwhile(state: State) -> float:
-    """The highest bid that is no worse than passing."""
-    value = expected_sack(state)
+def break_even_bid(state: State) -> float:
+    """Return the highest bid that is no worse than passing; for the last seat without a bid, the value of the sack."""
+    value = expected_sack_value(state)
     if is_alone(state):
         return value
     if state.round_number + 1 < state.num_rounds:

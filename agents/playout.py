@@ -1,36 +1,42 @@
-"""Worlds played to their end by a compiled player: what search agents learn from."""
+"""Playouts: worlds played to the end by compiled players, for search players to learn from."""
 
 import numpy as np
 
-from agents.compiled import compiled_action
+from agents.compiled import heuristic_action
 from felicity_env.game import State, is_terminal, step
 from felicity_env.information import redact_state
-from felicity_env.kernel import outlined_kernel
-from felicity_env.random_stream import Word, mix, split
+from felicity_env.kernel import kernel, outlined_kernel
+from felicity_env.random_stream import RandomBits, mix, split
 from felicity_env.rewards import reward_code, step_rewards
 
 WIN, MARGIN = reward_code("win"), reward_code("margin")
-MARGIN_WEIGHT = 0.002  # what a point of score margin counts beside a victory: it tells apart worlds that are won anyway
+MARGIN_WEIGHT = 0.002  # win shares that a point of margin adds: it tells apart worlds that are won or lost anyway
+
+
+@kernel
+def model_action(state: State, scratch: np.ndarray, models: np.ndarray, random_bits: RandomBits) -> int:
+    """Return the action of the acting seat's model, which sees what that seat may know.
+
+    scratch: STATE [1]. models: number of the compiled player for each seat.
+    """
+    scratch[0] = state
+    redact_state(scratch[0], state.seat)
+    return heuristic_action(models[state.seat], scratch[0], split(random_bits, state.seat))
 
 
 @outlined_kernel
-def play_out(state: State, scratch: State, models: np.ndarray, word: Word) -> None:
-    """Play `state` to its end, each seat as the compiled player of its number in `models`, who sees what it may know.
-
-    scratch: STATE [1] to work in.
-    """
+def play_out(state: State, scratch: np.ndarray, models: np.ndarray, random_bits: RandomBits) -> None:
+    """Play `state` to its end by `model_action`."""
     while not is_terminal(state):
-        scratch[0] = state
-        redact_state(scratch[0], state.seat)
-        word = mix(word)
-        step(state, compiled_action(models[state.seat], scratch[0], split(word, state.seat)))
+        random_bits = mix(random_bits)
+        step(state, model_action(state, scratch, models, random_bits))
 
 
 @outlined_kernel
 def utilities(state: State, values: np.ndarray) -> None:
-    """Write what a finished game is worth to each seat into values[0]: its share of the victory, a little for margin.
+    """Write the utility of a finished game for each seat into values[0]: its win share, and a little for its margin.
 
-    values: float64 [2, MAX_SEATS]; the second row is room to work in.
+    values: float64 [2, MAX_SEATS]; the second row is workspace.
     """
     step_rewards(state, WIN, values[0])
     step_rewards(state, MARGIN, values[1])

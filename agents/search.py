@@ -1,235 +1,195 @@
-"""Search agents: `mc:N`, determinised Monte Carlo, and `ismcts:N`, information-set tree search, with N playouts.
+"""Search players: `mc`, determinised Monte Carlo, and `ismcts`, information-set tree search.
 
-(A few more where N is small: every action of the list is tried at least once in each round.)
+Both decide in the same way. The candidate actions are tried in the same worlds, which fit what the seat knows and what
+the others have done (`worlds.py`): each world is played to its end from every candidate. Sequential halving (Karnin,
+Koren and Somekh 2013) distributes the playouts: each of log2(candidates) rounds drops the worse half of the candidates,
+so the last two get most of the playouts. The action of `tuned` is the default. It is never dropped, and another action
+is only taken if its advantage over the default exceeds `CONFIDENCE` standard errors: without that, the noise of few
+playouts makes worse decisions than no search at all.
 
-Both think alike about a decision. A shortlist of actions is tried on the same worlds, which fit what the seat knows and
-are drawn by belief (`worlds.py`): each is played to its end from every action of the list. Sequential halving (Karnin,
-Koren and Somekh 2013) shares the playouts: in each of log2(actions) rounds the worse half of the list is dropped, so
-the last two get most of them. One action is never dropped, what `tuned` would do: another must be ahead of it by
-`CONFIDENCE` standard errors, or the noise of few playouts would make worse decisions than no search at all.
+In `mc` the searching seat continues as `tuned`. In `ismcts` it learns within the playouts how to continue (`tree.py`).
 
-In `mc:N` the seat itself goes on as `tuned`; in `ismcts:N` it learns within the N playouts how to go on (`tree.py`).
-
-The shortlist: while placing, every card in hand; in the auction a pass and a raise by one.
+The candidates are every card in hand while placing, and a pass and a raise by one in the auction. Each round tries
+every candidate at least once, so a small number of playouts is exceeded by a few.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
-from agents.compiled import compiled_action
+from agents.compiled import heuristic_action
 from agents.playout import play_out, utilities
-from agents.tree import Tree, clear, iterate, new_tree
+from agents.tree import Tree, clear, create_tree, iterate
 from agents.worlds import SELF, draw_world
-from felicity_env import NUM_ACTIONS, View
+from felicity_env import View
 from felicity_env.game import MAX_SEATS, NUM_CARDS, PASS, PLACE, STATE, State, highest_legal_bid, step
-from felicity_env.kernel import MAX_THREADS, kernel, outlined_kernel
-from felicity_env.random_stream import Word, split
+from felicity_env.kernel import kernel, outlined_kernel
+from felicity_env.random_stream import RandomBits, split
 
 CONFIDENCE = 1.5
-LEAST_WORLDS = 10  # before a standard error means anything
+MIN_WORLDS = 10  # fewer give no meaningful standard error
 MAX_PLAYOUTS = 1_000_000
+MAX_THREADS = 256
 
 
-class Room(NamedTuple):
-    """Where one decision is thought over."""
+class Workspace(NamedTuple):
+    """Buffers for one decision."""
 
-    states: np.ndarray  # STATE [4]: as known, a world, a playout, one to work in
-    arms: np.ndarray  # int64 [NUM_CARDS]: the shortlist, the default first
-    leads: np.ndarray  # float64 [NUM_CARDS]: of utility over the default, summed
-    squares: np.ndarray  # float64 [NUM_CARDS]: of those leads, summed
-    models: np.ndarray  # int64 [MAX_SEATS]: who plays each seat in this world
-    values: np.ndarray  # float64 [2, MAX_SEATS]
+    states: np.ndarray  # STATE [4]: the redacted state, a world, a playout, scratch
+    candidates: np.ndarray  # int64 [NUM_CARDS]: candidate actions, the default first
+    advantages: np.ndarray  # float64 [NUM_CARDS]: sums of the advantage in utility over the default
+    squares: np.ndarray  # float64 [NUM_CARDS]: sums of the squares of these advantages
+    models: np.ndarray  # int64 [MAX_SEATS]: compiled player of each seat in this world
+    values: np.ndarray  # float64 [2, MAX_SEATS]: see `utilities`
     tree: Tree
 
 
-def new_room(playouts: int) -> Room:
-    """For decisions with so many playouts."""
-    return Room(
+def create_workspace(playouts: int) -> Workspace:
+    """Allocate buffers for decisions with a number of playouts."""
+    return Workspace(
         states=np.zeros(4, STATE),
-        arms=np.zeros(NUM_CARDS, np.int64),
-        leads=np.zeros(NUM_CARDS),
+        candidates=np.zeros(NUM_CARDS, np.int64),
+        advantages=np.zeros(NUM_CARDS),
         squares=np.zeros(NUM_CARDS),
         models=np.zeros(MAX_SEATS, np.int64),
         values=np.zeros((2, MAX_SEATS)),
-        tree=new_tree(playouts + 2 * NUM_CARDS),  # each round tries every action at least once
+        tree=create_tree(playouts + 2 * NUM_CARDS),  # each round tries every candidate at least once
     )
 
 
 @kernel
-def shortlist(state: State, default: int, arms: np.ndarray) -> int:
-    """Write the actions worth trying in a redacted state into `arms`, the default first; how many there are."""
-    arms[0] = default
+def list_candidates(state: State, default: int, candidates: np.ndarray) -> int:
+    """Write the candidate actions of a redacted state, the default first, and return their number."""
+    candidates[0] = default
     count = 1
     for card in range(NUM_CARDS if state.phase == PLACE else 0):
         if state.hands[state.seat] >> card & 1 and card != default:
-            arms[count] = card
+            candidates[count] = card
             count += 1
     if state.phase != PLACE and state.high_bid < highest_legal_bid(state):
-        arms[1] = PASS if default != PASS else PASS + state.high_bid + 1
+        candidates[1] = PASS if default != PASS else PASS + state.high_bid + 1
         count = 2
     return count
 
 
 @outlined_kernel
-def search_action(room: Room, playouts: int, learns: bool, word: Word) -> int:
-    """What to do in the redacted state room.states[0]."""
-    default = compiled_action(SELF, room.states[0], word)
-    count = shortlist(room.states[0], default, room.arms)
-    halvings = 0
-    while (1 << halvings) < count:
-        halvings += 1
-    room.leads[:] = 0.0
-    room.squares[:] = 0.0
-    clear(room.tree)
-    tried = 0
+def search_action(workspace: Workspace, playouts: int, learns: bool, random_bits: RandomBits) -> int:
+    """Return the action for the redacted state workspace.states[0]."""
+    default = heuristic_action(SELF, workspace.states[0], random_bits)
+    count = list_candidates(workspace.states[0], default, workspace.candidates)
+    rounds = 0
+    while (1 << rounds) < count:
+        rounds += 1
+    workspace.advantages[:] = 0.0
+    workspace.squares[:] = 0.0
+    clear(workspace.tree)
+    worlds = 0
     while count > 1:
-        for _ in range(max(1, playouts // (count * halvings))):
-            _try_in_a_world(room, count, learns, split(word, tried))
-            tried += 1
+        for _ in range(max(1, playouts // (count * rounds))):
+            _try_in_world(workspace, count, learns, split(random_bits, worlds))
+            worlds += 1
         if count == 2:
             break
-        _sort(room, count)
+        _sort_candidates(workspace, count)
         count = (count + 1) // 2
-    return room.arms[1] if count == 2 and _is_clear(room.leads[1], room.squares[1], tried) else default
+    is_better = count == 2 and _is_significant(workspace.advantages[1], workspace.squares[1], worlds)
+    return workspace.candidates[1] if is_better else default
 
 
 @kernel
-def _is_clear(lead, square, count):
-    """Whether a mean lead in `count` worlds is more than CONFIDENCE standard errors."""
-    mean = lead / count
-    variance = square / count - mean * mean
-    is_certain = mean * mean * count > CONFIDENCE * CONFIDENCE * variance
-    return count >= LEAST_WORLDS and mean > 0 and is_certain
+def _is_significant(advantage, square, worlds):
+    """Return whether a mean advantage is positive by more than CONFIDENCE standard errors."""
+    mean = advantage / worlds
+    variance = square / worlds - mean * mean
+    is_certain = mean * mean * worlds > CONFIDENCE * CONFIDENCE * variance
+    return worlds >= MIN_WORLDS and mean > 0 and is_certain
 
 
 @outlined_kernel
-def _try_in_a_world(room, count, learns, word):
-    """Play one world to its end from each action of the list, and add up how far it is ahead of the default."""
-    states = room.states
+def _try_in_world(workspace, count, learns, random_bits):
+    """Draw a world, play it to its end from each candidate, and add up the advantages over the default."""
+    states = workspace.states
     seat = states[0].seat
     states[1] = states[0]
-    draw_world(states[1], room.models, states[3:], split(word, 0))
+    draw_world(states[1], workspace.models, states[3:], split(random_bits, 0))
+    playout_bits = split(random_bits, 1)  # the same for all candidates, so that they differ in less by chance
     default = 0.0
     for k in range(count):
         states[2] = states[1]
+        action = workspace.candidates[k]
         if learns:
-            iterate(room.tree, states[2], room.arms[k], room.models, states[3:], split(word, 1), room.values)
+            iterate(workspace.tree, states[2], action, workspace.models, states[3:], playout_bits, workspace.values)
         else:
-            step(states[2], room.arms[k])
-            play_out(states[2], states[3:], room.models, split(word, 1))
-            utilities(states[2], room.values)
-        value = room.values[0, seat]
+            step(states[2], action)
+            play_out(states[2], states[3:], workspace.models, playout_bits)
+            utilities(states[2], workspace.values)
+        value = workspace.values[0, seat]
         if k == 0:
             default = value
-        room.leads[k] += value - default
-        room.squares[k] += (value - default) * (value - default)
+        workspace.advantages[k] += value - default
+        workspace.squares[k] += (value - default) * (value - default)
 
 
 @kernel
-def _sort(room, count):
-    """Order all but the default by their leads, the best first (insertion sort)."""
+def _sort_candidates(workspace, count):
+    """Sort all candidates but the default by advantage, the best first (insertion sort)."""
     for k in range(2, count):
         place = k
-        while place > 1 and room.leads[place] > room.leads[place - 1]:
-            _swap(room.arms, place)
-            _swap(room.leads, place)
-            _swap(room.squares, place)
+        while place > 1 and workspace.advantages[place] > workspace.advantages[place - 1]:
+            _swap_with_previous(workspace.candidates, place)
+            _swap_with_previous(workspace.advantages, place)
+            _swap_with_previous(workspace.squares, place)
             place -= 1
 
 
 @kernel
-def _swap(values, place):
+def _swap_with_previous(values, place):
     values[place], values[place - 1] = values[place - 1], values[place]
 
 
 @kernel
-def _act_on(states, seeds, first, last, room, playouts, learns, out):
+def _search_all(states, seeds, first, last, workspace, playouts, learns, out):
     for k in range(first, last):
-        room.states[0] = states[k]
-        out[k] = search_action(room, playouts, learns, seeds[k])
-
-
-@kernel
-def _lead_on(states, seeds, first, last, room, worlds, out):
-    for k in range(first, last):
-        room.states[0] = states[k]
-        count = shortlist(states[k], compiled_action(SELF, room.states[0], seeds[k]), room.arms)
-        room.leads[:] = 0.0
-        for tried in range(worlds if count > 1 else 0):
-            _try_in_a_world(room, count, False, split(seeds[k], tried))
-        for place in range(count):
-            out[k, room.arms[place]] = room.leads[place] / worlds
-
-
-@kernel
-def _list_on(states, seeds, arms, defaults, tried):
-    for k in range(len(states)):
-        count = shortlist(states[k], compiled_action(SELF, states[k], seeds[k]), arms)
-        defaults[k] = arms[0]
-        for place in range(count):
-            tried[k, arms[place]] = True
-
-
-def shortlists(view: View) -> tuple[np.ndarray, np.ndarray]:
-    """What `tuned` would do, integers [B], and which actions a search looks at, bool [B, NUM_ACTIONS]."""
-    defaults, tried = np.empty(len(view), np.int64), np.zeros((len(view), NUM_ACTIONS), np.bool_)
-    _list_on(view.states, view.seeds, np.zeros(NUM_CARDS, np.int64), defaults, tried)
-    return defaults, tried
-
-
-def leads(view: View, *, worlds: int, threads: int = 1) -> np.ndarray:
-    """How much more each action of the shortlist brings than what `tuned` would do, played out in `worlds` worlds each.
-
-    float32 [B, NUM_ACTIONS], in wins; NaN for the other actions. A sample: the more worlds, the nearer to what `mc`
-    goes by.
-    """
-    found = np.full((len(view), NUM_ACTIONS), np.nan, np.float32)
-
-    def judge(first: int, last: int) -> None:
-        _lead_on(view.states, view.seeds, first, last, new_room(1), worlds, found)
-
-    _in_threads(threads, len(view), judge)
-    return found
-
-
-def _in_threads(threads: int, count: int, work: Callable[[int, int], None]) -> None:
-    """Have `work(first, last)` done for parts of `count`; kernels run without the interpreter lock."""
-    ends = np.linspace(0, count, threads + 1).astype(int)
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, ends[:-1], ends[1:]))
+        workspace.states[0] = states[k]
+        out[k] = search_action(workspace, playouts, learns, seeds[k])
 
 
 class SearchPlayer:
-    """`mc:N`, or with `learns` `ismcts:N`. The decisions of a view are thought over one by one, or in several threads.
+    """Player `mc`, or `ismcts` if it learns how to continue.
 
-    The number of threads changes the time it takes and nothing else.
+    Each of the threads decides a part of a view. Their number changes nothing but the time.
     """
 
     def __init__(self, playouts: int, *, learns: bool, threads: int = 1) -> None:
         self.playouts, self.learns, self.threads = playouts, learns, threads
 
     def act(self, view: View) -> np.ndarray:
-        """Integers [B]."""
+        """Return actions int64 [B]."""
         actions = np.empty(len(view), np.int64)
 
         def decide(first: int, last: int) -> None:
-            room = new_room(self.playouts)
-            _act_on(view.states, view.seeds, first, last, room, self.playouts, self.learns, actions)
+            workspace = create_workspace(self.playouts)
+            _search_all(view.states, view.seeds, first, last, workspace, self.playouts, self.learns, actions)
 
-        _in_threads(self.threads, len(view), decide)
+        bounds = np.linspace(0, len(view), self.threads + 1).astype(int)
+        with ThreadPoolExecutor(self.threads) as pool:  # kernels run without the interpreter lock
+            list(pool.map(decide, bounds[:-1], bounds[1:]))
         return actions
 
 
-def search_player(argument: str, *, learns: bool) -> SearchPlayer:
-    """From "N" or "N@THREADS"; raises `ValueError` saying what is wrong with it."""
-    numbers = argument.split("@")
-    if len(numbers) > 2 or not all(number.isascii() and number.isdigit() for number in numbers):
-        raise ValueError(f"a search takes N, its playouts for a decision, or N@THREADS, not {argument!r}")
-    playouts, threads = int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else 1
-    if not 1 <= playouts <= MAX_PLAYOUTS or not 1 <= threads <= MAX_THREADS:
-        most = f"1 to {MAX_PLAYOUTS:,} playouts and 1 to {MAX_THREADS} threads"
-        raise ValueError(f"a search takes {most}, not {argument!r}")
-    return SearchPlayer(playouts, learns=learns, threads=threads)
+def make_search(playouts: int | str, threads: int | str = 1, *, learns: bool) -> SearchPlayer:
+    """Return a search player; numbers may be text, as in a player code. Raises `ValueError` naming a wrong one."""
+    return SearchPlayer(
+        _read_count("playouts for a decision", playouts, MAX_PLAYOUTS),
+        threads=_read_count("threads", threads, MAX_THREADS),
+        learns=learns,
+    )
+
+
+def _read_count(name: str, text: int | str, largest: int) -> int:
+    """Return a whole number from 1 to `largest`, or raise `ValueError`."""
+    digits = str(text)
+    if not (digits.isascii() and digits.isdigit() and 1 <= int(digits) <= largest):
+        raise ValueError(f"a search takes 1 to {largest:,} {name}, as a whole number, not {text!r}")
+    return int(digits)

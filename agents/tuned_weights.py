@@ -1,6 +1,6 @@
-"""The weights of `tuned` for each number of players, found by `python -m experiments.tune`."""
+"""Weights of `tuned` for each number of players, found by `python -m experiments tune`."""
 
-WEIGHTS_OF = {
+WEIGHTS_BY_PLAYERS = {
     3: {
         "constant": -3.2789,
         "expected": 0.7712,

@@ -1,17 +1,15 @@
-"""Worlds that fit what a seat knows, drawn by belief: who are the others, what would they have laid, and bid for?
+"""Worlds for search: full states that fit what a seat knows, weighted by what the other seats have done.
 
-Uniform worlds (`information.resample`) hold every card that a player may still have for equally likely. But players do
-not lay cards at random, nor bid for sacks they have spoiled. Here every other seat is taken for one of `MODELS`, its
-face-down card for what that model lays from a random hand that fits, and both are drawn again while the model would not
-have made the seat's standing bid. After `TRIES` the last draw stays, and with the chance `DOUBT` a card is uniform, so
-no world that fits is ruled out.
+Uniform worlds (`information.resample`) treat every card that a player may still have as equally likely. But players do
+not place cards at random, nor bid for sacks that they have spoiled. Here every other seat gets a random model out of
+`MODELS`, and its face-down card is the one that this model places from a random hand that fits. Model and card are
+drawn again while the model would not have made the seat's standing bid. The last of `TRIES` draws is accepted in any
+case, and with probability `DOUBT` a card is uniform, so every world that fits stays possible.
 """
-
-from typing import Any
 
 import numpy as np
 
-from agents.compiled import NUMBERS, compiled_action
+from agents.compiled import heuristic_action, heuristic_number
 from felicity_env.game import (
     AUCTION,
     DUMMY,
@@ -27,50 +25,50 @@ from felicity_env.game import (
 )
 from felicity_env.information import redact_state, resample_state
 from felicity_env.kernel import outlined_kernel
-from felicity_env.random_stream import Word, below, mix, split
+from felicity_env.random_stream import RandomBits, draw_below, mix, split
 
-MODELS = np.array([NUMBERS[code] for code in ("tuned", "tuned", "ev", "anchor")])
-SELF = NUMBERS["tuned"]  # how the searching seat is taken to play on
+MODELS = np.array([heuristic_number(code) for code in ("tuned", "tuned", "ev", "anchor")])
+SELF = heuristic_number("tuned")  # model of the searching seat
 DOUBT = 1 / 8
 TRIES = 4
 
 
 @outlined_kernel
-def draw_world(world: State, models: np.ndarray, room: Any, word: Word) -> None:
-    """Fill a redacted state, in place, with a world drawn by belief, and say in `models` [seats] who plays each seat.
+def draw_world(world: State, models: np.ndarray, scratch: np.ndarray, random_bits: RandomBits) -> None:
+    """Complete a redacted state in place, and write the number of each seat's model into `models` [seats].
 
-    room: STATE [1] to work in.
+    scratch: STATE [1].
     """
     viewer = world.seat
     for seat in range(world.num_seats):
-        word = mix(word)
-        models[seat] = SELF if seat == viewer else MODELS[below(word, len(MODELS))]
+        random_bits = mix(random_bits)
+        models[seat] = SELF if seat == viewer else MODELS[draw_below(random_bits, len(MODELS))]
     for slot in range(world.row_size):
         owner = slot_owner(world, slot)
         if owner != DUMMY and world.row[slot] == HIDDEN:
-            _believe(world, models, room, slot, owner, split(word, slot))
-    resample_state(world, mix(word))
+            _draw_owner(world, models, scratch, slot, owner, split(random_bits, slot))
+    resample_state(world, mix(random_bits))
 
 
 @outlined_kernel
-def _believe(world, models, room, slot, owner, word):
-    """Choose the player, the card in `slot` and the hand of its owner."""
+def _draw_owner(world, models, scratch, slot, owner, random_bits):
+    """Draw the card in `slot`, and the model, removed card and hand of its owner."""
     unseen = world.deck & ~world.played[owner]
     hand = unseen
     removed = card = NO_CARD
     for _ in range(TRIES):
-        word = mix(word)
-        models[owner] = MODELS[below(word, len(MODELS))]
+        random_bits = mix(random_bits)
+        models[owner] = MODELS[draw_below(random_bits, len(MODELS))]
         if world.removed[owner] != NO_CARD:
-            word = mix(word)
-            removed = nth_card(unseen, below(word, count_cards(unseen)))
+            random_bits = mix(random_bits)
+            removed = nth_card(unseen, draw_below(random_bits, count_cards(unseen)))
             hand = unseen & ~(1 << removed)
-        word = mix(word)
-        if below(word, 1024) < 1024 * DOUBT:
-            card = nth_card(hand, below(split(word, 0), count_cards(hand)))
+        random_bits = mix(random_bits)
+        if draw_below(random_bits, 1024) < 1024 * DOUBT:
+            card = nth_card(hand, draw_below(split(random_bits, 0), count_cards(hand)))
         else:
-            card = _laid(world, models[owner], room, owner, hand, split(word, 0))
-        if _would_bid(world, models[owner], room, slot, owner, card, split(word, 1)):
+            card = _place_card(world, models[owner], scratch, owner, hand, split(random_bits, 0))
+        if _would_bid(world, models[owner], scratch, slot, owner, card, split(random_bits, 1)):
             break
     world.row[slot] = card
     world.removed[owner] = removed
@@ -78,10 +76,10 @@ def _believe(world, models, room, slot, owner, word):
 
 
 @outlined_kernel
-def _laid(world, model, room, owner, hand, word):
-    """The card that a model lays from `hand`: when it did, nobody had passed and been paid yet."""
-    room[0] = world
-    state = room[0]
+def _place_card(world, model, scratch, owner, hand, random_bits):
+    """Return the card that a model places from `hand`, at a time when nobody had passed and been paid yet."""
+    scratch[0] = world
+    state = scratch[0]
     for seat in range(world.num_seats):
         state.mice[seat] -= state.gain[seat]
     if last_pot(state) > 0:
@@ -89,18 +87,18 @@ def _laid(world, model, room, owner, hand, word):
             state.pots[k] = state.mouse_cards[k]
     state.phase, state.seat, state.high_bid = PLACE, owner, 0
     state.hands[owner] = hand
-    return compiled_action(model, state, word)
+    return heuristic_action(model, state, random_bits)
 
 
 @outlined_kernel
-def _would_bid(world, model, room, slot, owner, card, word):
-    """Whether a model that has laid `card` makes the standing bid of its seat."""
+def _would_bid(world, model, scratch, slot, owner, card, random_bits):
+    """Return whether a model that has placed `card` makes its seat's standing bid."""
     if world.phase != AUCTION or world.bids[owner] == 0:
         return True
-    room[0] = world
-    state = room[0]
+    scratch[0] = world
+    state = scratch[0]
     state.seat = owner
     state.row[slot] = card
     state.high_bid = world.bids[owner] - 1
     redact_state(state, owner)
-    return compiled_action(model, state, word) > PASS
+    return heuristic_action(model, state, random_bits) > PASS

@@ -1,1 +1,1 @@
-"""One question a file. Each writes its answer as JSON into `experiments/results`, from which README.md is rendered."""
+"""Questions about the game, its players and the trainers, with their stored answers. `README.md` is the index."""

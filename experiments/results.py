@@ -1,73 +1,63 @@
-"""Results on disk: every figure with the command, commit, settings, seeds and machine that it came from."""
+"""Results on disk: figures with the command, settings, commit, versions and machine that they come from."""
 
 import json
-import sys
-import time
-from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from train.run_folder import provenance, write_json
+from agents.tools.files import UserError, check_same_settings, write_json
+from agents.tools.provenance import describe_measurement
 
-RESULTS = Path(__file__).parent / "results"  # what the README tells of
-OTHERS = Path("runs/results")  # all else that is measured
-WITHOUT_INFLUENCE = ("workers", "out", "runs", "pack")  # settings that do not change what is measured
-
-
-def provenance_of(name: str, config: Any, *, started: float) -> dict[str, Any]:
-    """Command, settings, seconds since `started` (of `time.monotonic()`), commit, versions, machine."""
-    return {
-        "command": " ".join(["python", "-m", f"experiments.{name}", *sys.argv[1:]]),
-        "config": _plain(config),
-        "seconds": round(time.monotonic() - started, 1),
-        **provenance(),
-    }
+RESULTS = Path(__file__).parent / "results"  # the results that the pages show
+TRIALS = Path("runs/results")  # all other results
+WITHOUT_INFLUENCE = ("workers", "out", "write")  # settings that do not change the figures
 
 
-def _plain(config: Any) -> dict[str, Any]:
-    settings = asdict(config) if is_dataclass(config) and not isinstance(config, type) else config
-    return json.loads(json.dumps(settings, default=str))
+def write_result(name: str, config: Any, results: Any, *, started: float, question: str | None = None) -> Path:
+    """Store `results` with their provenance as `store` does, and return the path.
 
-
-def write_result(name: str, config: Any, results: Any, *, started: float, command: str | None = None) -> Path:
-    """Store `results` with where they come from, as `store` does.
-
-    started: `time.monotonic()` when the measurement began. command: `experiments.COMMAND`, if it is not the name.
+    started: `time.monotonic()` when the measurement began. question: the question as the command line names it; by
+    default the name of the result with hyphens.
     """
-    return store(name, provenance_of(command or name, config, started=started) | {"results": results})
+    command = f"experiments {question or name.replace('_', '-')}"
+    return store(name, describe_measurement(command, config, started=started) | {"results": results})
 
 
-def store(name: str, content: dict[str, Any]) -> Path:
-    """Write `OTHERS/NAME.json`, or `results/NAME.json` if one of the same settings lies there; plots belong beside it.
+def store(name: str, content: Mapping[str, Any]) -> Path:
+    """Write `results/NAME.json` if the result stored there has the same settings, else `runs/results/NAME.json`.
 
-    So a trial changes nothing that the README tells of; a first result is moved there by hand.
+    So a trial never changes what the pages show. Move a first result to `experiments/results` by hand. The figures of
+    a result belong into the folder of the path that is returned.
     """
     path = RESULTS / f"{name}.json"
     if not path.exists():
-        path = OTHERS / path.name
-    elif unlike := _unlike(read_result(name)["config"], content["config"]):
-        print(f"{path} is of other settings ({', '.join(unlike)}) and stays")
-        path = OTHERS / path.name
+        path = TRIALS / path.name
+    else:
+        stored, wanted = (_with_influence(settings["config"]) for settings in (read_result(name), content))
+        try:
+            check_same_settings(stored, wanted, where=path, advice="it stays unchanged")
+        except UserError as error:
+            print(error)
+            path = TRIALS / path.name
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, content)
     print(f"written to {path}")
     return path
 
 
-def _unlike(kept: dict[str, Any], settings: dict[str, Any]) -> list[str]:
-    return [key for key in kept | settings if kept.get(key) != settings.get(key) and key not in WITHOUT_INFLUENCE]
+def _with_influence(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in WITHOUT_INFLUENCE}
 
 
 def read_result(name: str) -> dict[str, Any]:
-    """What `write_result` stored."""
+    """Return the stored result of that name with its provenance."""
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def median_interval(samples: Sequence[float] | np.ndarray) -> dict[str, float]:
-    """Median with its 95 % interval (percentile bootstrap over the repetitions)."""
+    """Return the median of repeated measurements with its 95 % interval (percentile bootstrap)."""
     values = np.asarray(samples, float)
     rng = np.random.default_rng(0)
     medians = np.median(values[rng.integers(len(values), size=(2000, len(values)))], axis=1)

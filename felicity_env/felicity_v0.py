@@ -1,5 +1,5 @@
-"""The public module in PettingZoo's manner: `felicity_v0.env()` and `felicity_v0.raw_env()`."""
+"""Public module in PettingZoo's manner: `felicity_v0.env()` and `felicity_v0.raw_env()`."""
 
-from felicity_env.aec import env, raw_env
+from felicity_env.pettingzoo_env import env, raw_env
 
 __all__ = ["env", "raw_env"]

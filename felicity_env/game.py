@@ -1,8 +1,8 @@
-"""The rules of Felicity: The Cat in the Sack. THE FILE TO READ; it is ordered as RULES.md is and cites its numbers.
+"""The rules of Felicity: The Cat in the Sack. THE FILE TO READ; it follows RULES.md in order and cites its numbers.
 
-A game is one record of type `STATE`. `deal` starts it, `legal_actions` says what the acting seat may do, `step` does it
-(and trusts its input: the faces check), `score` and `rank` count it up. All chance is in the deal; a clone is a copy of
-the record. The same functions run compiled (see `kernel.py`) and as plain Python.
+A game is one record of type `STATE`. `deal` starts it, `legal_actions` lists what the acting seat may do, `step` plays
+an action (without checking it: the faces do), `score` and `rank` give the result. All chance is in the deal; a clone is
+a copy of the record. The same functions run compiled (see `kernel.py`) and as plain Python.
 
 Actions: 0..9 place that card, `PASS` = 10, `PASS + b` bids b mice.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from felicity_env.kernel import kernel
-from felicity_env.random_stream import Word, below, mix
+from felicity_env.random_stream import RandomBits, draw_below, mix
 
 RULES_VERSION = 1  # changes when a stored game would play otherwise
 
@@ -54,7 +54,7 @@ STATE = np.dtype(
                 ("has_dummy", np.int16),  # 0 or 1: a set of cards without a player (R2.5)
                 ("deck", np.int16),  # bit c: card c belongs to every set
                 ("num_rounds", np.int16),  # 1..9
-                ("mouse_cards", np.int16, MAX_POTS),  # worth of each mouse card, left to right, then zeros
+                ("mouse_cards", np.int16, MAX_POTS),  # mice that fill each mouse card, left to right, then zeros
                 # the deal, known in part (R8.1)
                 ("removed", np.int16, MAX_SEATS),  # card out of each seat's set; NO_CARD: none taken; HIDDEN: not known
                 ("hands", np.int16, MAX_SEATS),  # bit c: the seat holds card c; HIDDEN
@@ -76,11 +76,11 @@ STATE = np.dtype(
                 ("bank", np.int16),
                 # the past
                 ("cat_points", np.int16, MAX_SEATS),  # sum of the cats won
-                ("gain", np.int16, MAX_SEATS),  # mice + cat points won this round (kept until the next card is laid)
+                ("gain", np.int16, MAX_SEATS),  # mice + cat points won this round (kept until the next card is placed)
                 ("played", np.int16, MAX_SETS),  # bit c: card c of that set lay in an earlier round
                 ("last_winner", np.int16),  # of the last finished round; NO_SEAT: nobody bought, or none is finished
                 ("last_price", np.int16),
-                ("last_value", np.int16),  # worth of the sack sold, dogs resolved; 0 if none was
+                ("last_value", np.int16),  # value of the sack sold, dogs resolved; 0 if none was
             ],
             align=True,
         ),
@@ -92,13 +92,13 @@ STATE = np.dtype(
 
 @dataclass(frozen=True)
 class Setup:
-    """What is on the table before the deal. `SETUPS` holds the rows of R2.1-R2.5; smaller ones serve exact solving.
+    """Setup of a game: the table before the deal (R2.1-R2.5); `setups.SETUPS` names the standard ones.
 
     Raises `ValueError` with the reason when no such game can be played.
     """
 
     seats: int
-    mouse_cards: tuple[int, ...]  # worth of each, left to right; one fewer than seats
+    mouse_cards: tuple[int, ...]  # mice that fill each, left to right; one fewer than seats
     bank: int  # before the first fill
     dummy: bool = False
     mice: int = 15
@@ -117,6 +117,7 @@ class Setup:
                 raise ValueError(f"impossible setup: {reason}")
 
     def _faults(self) -> Iterator[tuple[bool, str]]:
+        """Yield (whether the setup has this fault, the reason) for each possible fault."""
         yield not 2 <= self.seats <= MAX_SEATS, f"seats must be 2 to {MAX_SEATS}, not {self.seats}"
         yield self.dummy and self.seats == MAX_SEATS, f"{MAX_SEATS} seats and a dummy need {MAX_SLOTS + 1} slots"
         yield self.removed not in (0, 1), f"removed must be 0 or 1, not {self.removed}"
@@ -134,15 +135,16 @@ class Setup:
 
     @property
     def hand_size(self) -> int:
+        """Number of cards in a full hand."""
         return len(self.cards) - self.removed
 
     @property
     def total_mice(self) -> int:
-        """Mice in the game, constant (F1)."""
+        """Number of mice in the game, which is constant (F1)."""
         return self.seats * self.mice + self.bank
 
     def blank_state(self) -> np.ndarray:
-        """An array [1] of STATE with the setup written in and nothing dealt."""
+        """Return an array [1] of STATE with the setup written in and nothing dealt."""
         states = np.zeros(1, STATE)
         state = states[0]
         state.num_seats, state.has_dummy, state.num_rounds = self.seats, self.dummy, self.rounds
@@ -153,35 +155,28 @@ class Setup:
         return states
 
 
-SETUPS = {
-    3: Setup(seats=3, mouse_cards=(3, 6), bank=21, dummy=True),
-    4: Setup(seats=4, mouse_cards=(2, 4, 6), bank=27),
-    5: Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=33),
-}
-
-
 @kernel
-def deal(state: State, seed: Word) -> None:
-    """R2.4-R2.7: draw the removed cards, the dummy's order and the start player from `seed`, and begin."""
-    word = mix(np.uint64(seed))
+def deal(state: State, seed: RandomBits) -> None:
+    """Draw the removed cards, the dummy's order and the start player from `seed`, and begin the game (R2.4-R2.7)."""
+    bits = mix(np.uint64(seed))
     for seat in range(state.num_seats):
         if state.removed[seat] != NO_CARD:
-            word = mix(word)
-            state.removed[seat] = nth_card(state.deck, below(word, count_cards(state.deck)))
+            bits = mix(bits)
+            state.removed[seat] = nth_card(state.deck, draw_below(bits, count_cards(state.deck)))
     if state.has_dummy:
         left = state.deck
         for turn in range(min(dummy_size(state), MAX_ROUNDS)):
-            word = mix(word)
-            card = nth_card(left, below(word, count_cards(left)))
+            bits = mix(bits)
+            card = nth_card(left, draw_below(bits, count_cards(left)))
             state.dummy_cards[turn] = card
             left &= ~(1 << card)
-    state.start_seat = below(mix(word), state.num_seats)
+    state.start_seat = draw_below(mix(bits), state.num_seats)
     begin(state)
 
 
 @kernel
 def begin(state: State) -> None:
-    """R2.4, R2.7: from removed cards, dummy and start player to the first card placed: hands, mouse cards, round 1."""
+    """Fill hands and mouse cards and start round 1; removed cards, dummy and start player are set (R2.4, R2.7)."""
     for seat in range(state.num_seats):
         removed = state.removed[seat]
         state.hands[seat] = state.deck if removed == NO_CARD else state.deck & ~(1 << removed)
@@ -192,13 +187,13 @@ def begin(state: State) -> None:
 
 @kernel
 def dummy_size(state: State) -> int:
-    """Cards the dummy has to turn: its set less the one removed (R2.5)."""
+    """Return the number of cards that the dummy has to turn: its set without the one removed (R2.5)."""
     return count_cards(state.deck) - (0 if state.removed[0] == NO_CARD else 1)
 
 
 @kernel
 def count_cards(cards: int) -> int:
-    """How many cards a bit set holds."""
+    """Return the number of cards in a bit set."""
     count = 0
     while cards:
         cards &= cards - 1
@@ -208,7 +203,7 @@ def count_cards(cards: int) -> int:
 
 @kernel
 def nth_card(cards: int, n: int) -> int:
-    """The n-th lowest card of a bit set, counted from 0."""
+    """Return the n-th lowest card of a bit set, counted from 0."""
     card = 0
     while True:
         if cards >> card & 1:
@@ -223,7 +218,7 @@ def nth_card(cards: int, n: int) -> int:
 
 @kernel
 def start_round(state: State) -> None:
-    """R3.1, R3.2: an empty row (the dummy's next card leftmost); the start player places first."""
+    """Clear the row, put the dummy's next card leftmost, and give the turn to the start player (R3.1, R3.2)."""
     state.row[:] = NO_CARD
     state.row_size = 0
     if state.has_dummy:
@@ -239,13 +234,13 @@ def start_round(state: State) -> None:
 
 @kernel
 def num_slots(state: State) -> int:
-    """Cards in a full row: one a seat and the dummy's."""
+    """Return the number of cards in a full row: one per seat and the dummy's."""
     return state.num_seats + state.has_dummy
 
 
 @kernel
 def slot_owner(state: State, slot: int) -> int:
-    """R3.1, R3.2: the seat whose card lies in `slot`, or DUMMY."""
+    """Return the seat whose card is in `slot`, or DUMMY (R3.1, R3.2)."""
     if slot < state.has_dummy:
         return DUMMY
     return wrap(state, state.start_seat + slot - state.has_dummy)
@@ -253,7 +248,7 @@ def slot_owner(state: State, slot: int) -> int:
 
 @kernel
 def wrap(state: State, seat: int) -> int:
-    """Clockwise past the last seat comes seat 0: any number from -num_seats to 2 * num_seats - 1 as a seat."""
+    """Return a number from -num_seats to 2 * num_seats - 1 as a seat: clockwise past the last seat comes seat 0."""
     if seat < 0:
         return seat + state.num_seats
     return seat - state.num_seats if seat >= state.num_seats else seat
@@ -261,7 +256,7 @@ def wrap(state: State, seat: int) -> int:
 
 @kernel
 def place(state: State, card: int) -> None:
-    """R3.1: the acting seat puts a card of its hand face down; when the row is full the auction opens (R4.1)."""
+    """Place a card of the acting seat face down; when the row is full the auction opens (R3.1, R4.1)."""
     if state.row_size == state.has_dummy:
         state.gain[:] = 0
     state.hands[state.seat] &= ~(1 << card)
@@ -280,19 +275,19 @@ def place(state: State, card: int) -> None:
 
 @kernel
 def is_alone(state: State) -> bool:
-    """Whether one seat is left in the auction."""
+    """Return whether one seat is left in the auction."""
     return state.passes == state.num_seats - 1
 
 
 @kernel
 def highest_legal_bid(state: State) -> int:
-    """R4.3, R4.8: the most the acting seat may bid: its mice, or 1 when it is alone with the whole row face up."""
+    """Return the most that the acting seat may bid: its mice, or 1 when it is alone (R4.3, R4.8)."""
     return min(state.mice[state.seat], 1 if is_alone(state) else MAX_BID)
 
 
 @kernel
 def bid(state: State, amount: int) -> None:
-    """R4.3: the acting seat raises to `amount`; who is alone in the auction buys at once (R4.8)."""
+    """Raise to `amount` for the acting seat; a seat that is alone in the auction buys at once (R4.3, R4.8)."""
     state.bids[state.seat] = amount
     state.high_bid = amount
     if is_alone(state):
@@ -303,7 +298,7 @@ def bid(state: State, amount: int) -> None:
 
 @kernel
 def pass_turn_on(state: State) -> None:
-    """R4.2: clockwise to the next seat that has not passed."""
+    """Give the turn to the next seat clockwise that has not passed (R4.2)."""
     seat = wrap(state, state.seat + 1)
     while not state.in_auction[seat]:
         seat = wrap(state, seat + 1)
@@ -312,7 +307,7 @@ def pass_turn_on(state: State) -> None:
 
 @kernel
 def pass_pays(state: State) -> int:
-    """R4.4: mice on the lowest mouse card still filled, which the next to pass takes; 0 outside the auction."""
+    """Return the mice on the lowest mouse card still filled, which the next pass takes; else 0 (R4.4)."""
     if state.phase != AUCTION or is_alone(state):
         return 0
     return state.pots[state.passes]
@@ -320,7 +315,7 @@ def pass_pays(state: State) -> int:
 
 @kernel
 def leave_auction(state: State) -> None:
-    """R4.4: the acting seat takes its bid back and the next mouse card, and is out; R4.9 if it was the last one."""
+    """Pass: take the own bid back and the next mouse card (R4.4); if all others have passed, scrap the row (R4.9)."""
     if is_alone(state):
         scrap_row(state)
         return
@@ -340,7 +335,7 @@ def leave_auction(state: State) -> None:
 
 @kernel
 def sell(state: State, winner: int) -> None:
-    """R4.6, R5.8: `winner` pays the highest bid to the bank, takes the sack, and starts the next round."""
+    """Sell the sack: `winner` pays the highest bid to the bank, takes it and starts the next round (R4.6, R5.8)."""
     value = sack_value(state.row, num_slots(state))
     state.mice[winner] -= state.high_bid
     state.bank += state.high_bid
@@ -352,7 +347,7 @@ def sell(state: State, winner: int) -> None:
 
 @kernel
 def scrap_row(state: State) -> None:
-    """R4.9, R6.3: nobody bought; the row goes to the box, the start player stays, the next round is dry."""
+    """Put the row into the box unsold; the start player stays and no mouse card is filled (R4.9, R6.3)."""
     state.last_winner, state.last_price, state.last_value = NO_SEAT, 0, 0
     finish_round(state, state.start_seat, False)
 
@@ -361,12 +356,8 @@ def scrap_row(state: State) -> None:
 
 
 @kernel
-def chased_cat(row: Any, size: int) -> int:
-    """R5.1-R5.7: the cat that leaves with the dog, or NO_CARD.
-
-    Cats are numbered by value and all negative ones come first, so the fallbacks of R5.3 and R5.4 fold into one line: a
-    large dog chases the highest cat of the row (15 .. 3, then -5, then -8), a small dog the lowest (-8, -5, then 3 ..).
-    """
+def find_chased_cat(row: Any, size: int) -> int:
+    """Return the cat that leaves with the dog of a face-up row, or NO_CARD if no cat leaves (R5.1-R5.7)."""
     dogs = 0
     large = False
     lowest = highest = NO_CARD
@@ -385,8 +376,8 @@ def chased_cat(row: Any, size: int) -> int:
 
 @kernel
 def sack_value(row: Any, size: int) -> int:
-    """R5, R7.1: sum of the cats of a face-up row that are left once the dogs have gone."""
-    chased = chased_cat(row, size)
+    """Return the sum of the cats of a face-up row that are left once the dogs have gone (R5, R7.1)."""
+    chased = find_chased_cat(row, size)
     value = 0
     for slot in range(size):
         value += CARD_VALUES[row[slot]]
@@ -398,7 +389,7 @@ def sack_value(row: Any, size: int) -> int:
 
 @kernel
 def finish_round(state: State, next_start: int, fill: bool) -> None:
-    """R6: turn the page: cards remembered, mouse cards filled if they may be, next round; or the end (R6.4)."""
+    """Remember the cards, fill the mouse cards if allowed, and start the next round; or end the game (R6)."""
     if state.round_number + 1 == state.num_rounds:
         state.phase = OVER
         state.seat = NO_SEAT
@@ -414,7 +405,7 @@ def finish_round(state: State, next_start: int, fill: bool) -> None:
 
 @kernel
 def fill_mouse_cards(state: State) -> None:
-    """R6.1, R6.2: all mouse cards are filled if the bank holds enough for all, else none."""
+    """Fill all mouse cards from the bank if it holds enough for all, else none (R6.1, R6.2)."""
     total = mice_to_fill(state)
     if state.bank < total:
         return
@@ -425,7 +416,7 @@ def fill_mouse_cards(state: State) -> None:
 
 @kernel
 def mice_to_fill(state: State) -> int:
-    """R6.1: the sum of all mouse cards."""
+    """Return the sum of all mouse cards (R6.1)."""
     total = 0
     for k in range(state.num_seats - 1):
         total += state.mouse_cards[k]
@@ -434,7 +425,7 @@ def mice_to_fill(state: State) -> int:
 
 @kernel
 def last_pot(state: State) -> int:
-    """Mice on the last mouse card, which the last seat to pass takes; 0 throughout a dry round (R6.2)."""
+    """Return the mice on the last mouse card, which the last seat to pass takes; 0 throughout a dry round (R6.2)."""
     return state.pots[state.num_seats - 2]
 
 
@@ -443,18 +434,19 @@ def last_pot(state: State) -> int:
 
 @kernel
 def is_terminal(state: State) -> bool:
+    """Return whether the game is over (R6.4)."""
     return state.phase == OVER
 
 
 @kernel
 def score(state: State, seat: int) -> int:
-    """R7.1: cats won and mice held."""
+    """Return the score of a seat: cats won and mice held (R7.1)."""
     return state.cat_points[seat] + state.mice[seat]
 
 
 @kernel
 def rank(state: State, seat: int) -> int:
-    """R7.2: 1 + the number of seats strictly ahead: by score, then by sum of cats."""
+    """Return 1 + the number of seats strictly ahead, by score and then by the sum of cats (R7.2)."""
     own = score(state, seat)
     ahead = 0
     for other in range(state.num_seats):
@@ -469,7 +461,7 @@ def rank(state: State, seat: int) -> int:
 
 @kernel
 def step(state: State, action: int) -> None:
-    """Play one legal action of the acting seat. Trusts its input; see `is_legal`."""
+    """Play one legal action of the acting seat. The action is not checked; see `is_legal`."""
     if state.phase == PLACE:
         place(state, action)
     elif action == PASS:
@@ -480,7 +472,7 @@ def step(state: State, action: int) -> None:
 
 @kernel
 def is_legal(state: State, action: int) -> bool:
-    """Whether the acting seat may play `action` now (R3.1, R4.3, R4.4, R4.8); `action` is any integer."""
+    """Return whether the acting seat may play `action`, any integer, now (R3.1, R4.3, R4.4, R4.8)."""
     if state.phase == PLACE:
         return 0 <= action < NUM_CARDS and (state.hands[state.seat] >> action) & 1 == 1
     if state.phase == AUCTION:
@@ -505,7 +497,7 @@ def legal_actions(state: State, seat: int, mask: Any) -> None:
 
 @kernel
 def num_legal_actions(state: State) -> int:
-    """How many actions the acting seat may choose from; there is one while the game is not over."""
+    """Return the number of legal actions of the acting seat; there is at least one while the game is not over."""
     if state.phase == PLACE:
         return count_cards(state.hands[state.seat])
     return 1 + max(0, highest_legal_bid(state) - state.high_bid)
@@ -513,7 +505,7 @@ def num_legal_actions(state: State) -> int:
 
 @kernel
 def nth_legal_action(state: State, n: int) -> int:
-    """The n-th lowest legal action of the acting seat, counted from 0: no mask needs to be read."""
+    """Return the n-th lowest legal action of the acting seat, counted from 0, without reading a mask."""
     if state.phase == PLACE:
         return nth_card(state.hands[state.seat], n)
     return PASS if n == 0 else PASS + state.high_bid + n

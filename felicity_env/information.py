@@ -1,9 +1,8 @@
-"""What a seat may know (R8): states without the hidden cards, worlds that fit them, and the memory of a whole game.
+"""Information, what a seat may know (R8): redacted states, worlds that fit them, and the memory of a whole game.
 
-`redact` takes away what no memory of public events can tell. `resample` puts something possible in its place, every
-consistent world with the same probability: the removed cards and the order of the dummy are uniform by R2.4 and R2.5,
-and which of its unseen cards somebody has laid is taken as uniform too (a prior; what a real player would lay is for
-the agents to judge).
+`redact` hides what no memory of public events can tell. `resample` fills in something possible, every consistent world
+with the same probability: the removed cards and the order of the dummy are uniform by R2.4 and R2.5, and each unseen
+card of a seat is taken as equally likely to have been placed (a prior; players may judge better).
 """
 
 from typing import Any
@@ -26,22 +25,22 @@ from felicity_env.game import (
     pass_pays,
     slot_owner,
 )
+from felicity_env.game_record import Game
 from felicity_env.kernel import kernel
-from felicity_env.observation import sees
-from felicity_env.random_stream import Word, below, mix
-from felicity_env.transcript import Game
+from felicity_env.observation import can_see
+from felicity_env.random_stream import RandomBits, draw_below, mix
 
 
 @kernel
 def redact_state(state: State, seat: int) -> None:
-    """R8.1 in place: hide the others' hands and removed cards, face-down cards and the dummy's future from `seat`."""
+    """Hide from `seat`, in place, others' hands and removed cards, face-down cards, the dummy's future (R8.1)."""
     for other in range(state.num_seats):
         if other != seat:
             state.hands[other] = HIDDEN
             if state.removed[other] != NO_CARD:
                 state.removed[other] = HIDDEN
     for slot in range(state.row_size):
-        if not sees(state, slot, seat):
+        if not can_see(state, slot, seat):
             state.row[slot] = HIDDEN
     dummy_turned = state.round_number + (1 if state.face_up > 0 else 0)
     for turn in range(dummy_turned, MAX_ROUNDS):
@@ -50,76 +49,76 @@ def redact_state(state: State, seat: int) -> None:
 
 
 @kernel
-def resample_state(state: State, word: Word) -> None:
-    """Fill a redacted state, in place, with one of the worlds that fit it, uniform; `word` is 64 random bits."""
+def resample_state(state: State, bits: RandomBits) -> None:
+    """Fill a redacted state, in place, with a world that fits it, uniform over all that do."""
     for slot in range(state.row_size):
         if slot_owner(state, slot) != DUMMY:
-            word = _resample_seat(state, slot_owner(state, slot), slot, word)
+            bits = _resample_seat(state, slot_owner(state, slot), slot, bits)
     for seat in range(state.num_seats):
         if state.hands[seat] == HIDDEN:
-            word = _resample_hand(state, seat, state.deck & ~state.played[seat], word)
+            bits = _resample_hand(state, seat, state.deck & ~state.played[seat], bits)
     if state.has_dummy:
-        _resample_dummy(state, word)
+        _resample_dummy(state, bits)
 
 
 @kernel
-def _resample_seat(state, seat, slot, word):
-    """The face-down card and the hand of a seat that has laid one."""
+def _resample_seat(state, seat, slot, bits):
+    """Draw the face-down card and the hand of a seat that has placed a card."""
     if state.hands[seat] != HIDDEN:
-        return word
+        return bits
     unseen = state.deck & ~state.played[seat]
     if state.row[slot] == HIDDEN:
-        word = mix(word)
-        state.row[slot] = nth_card(unseen, below(word, count_cards(unseen)))
-    return _resample_hand(state, seat, unseen & ~(1 << state.row[slot]), word)
+        bits = mix(bits)
+        state.row[slot] = nth_card(unseen, draw_below(bits, count_cards(unseen)))
+    return _resample_hand(state, seat, unseen & ~(1 << state.row[slot]), bits)
 
 
 @kernel
-def _resample_hand(state, seat, unseen, word):
+def _resample_hand(state, seat, unseen, bits):
     if state.removed[seat] == HIDDEN:
-        word = mix(word)
-        state.removed[seat] = nth_card(unseen, below(word, count_cards(unseen)))
+        bits = mix(bits)
+        state.removed[seat] = nth_card(unseen, draw_below(bits, count_cards(unseen)))
         unseen &= ~(1 << state.removed[seat])
     state.hands[seat] = unseen
-    return word
+    return bits
 
 
 @kernel
-def _resample_dummy(state, word):
+def _resample_dummy(state, bits):
     unseen = state.deck & ~state.played[DUMMY]
     for turn in range(state.round_number, MAX_ROUNDS):
         if state.dummy_cards[turn] == HIDDEN:
-            word = mix(word)
-            state.dummy_cards[turn] = nth_card(unseen, below(word, count_cards(unseen)))
+            bits = mix(bits)
+            state.dummy_cards[turn] = nth_card(unseen, draw_below(bits, count_cards(unseen)))
         if state.dummy_cards[turn] != NO_CARD:
             unseen &= ~(1 << state.dummy_cards[turn])
     state.row[0] = state.dummy_cards[state.round_number]
 
 
 @kernel
-def redact_rows(states: np.ndarray, rows: np.ndarray, seats: np.ndarray, out: np.ndarray) -> None:
-    """out[k] = what seats[k] may know of states[rows[k]]."""
-    for k in range(len(rows)):
-        out[k] = states[rows[k]]
+def redact_games(states: np.ndarray, indices: np.ndarray, seats: np.ndarray, out: np.ndarray) -> None:
+    """Write what seats[k] may know of states[indices[k]] into out[k]."""
+    for k in range(len(indices)):
+        out[k] = states[indices[k]]
         redact_state(out[k], seats[k])
 
 
 @kernel
-def _resample_rows(states, words):
+def _resample_rows(states, bits):
     for k in range(len(states)):
-        resample_state(states[k], words[k])
+        resample_state(states[k], bits[k])
 
 
 def redact(states: np.ndarray, seats: Any) -> np.ndarray:
-    """Copies of `states` [B] with everything hidden that `seats` (one, or [B]) may not know."""
-    rows = np.arange(len(states))
+    """Return copies of `states` [B] with everything hidden that `seats` (one, or [B]) may not know."""
+    indices = np.arange(len(states))
     out = np.empty(len(states), STATE)
-    redact_rows(states, rows, np.broadcast_to(np.asarray(seats, np.int64), rows.shape).copy(), out)
+    redact_games(states, indices, np.broadcast_to(np.asarray(seats, np.int64), indices.shape).copy(), out)
     return out
 
 
 def resample(redacted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """For each redacted state [B] one world that fits it, uniform over all that do."""
+    """Return for each redacted state [B] one world that fits it, uniform over all that do."""
     worlds = redacted.copy()
     _resample_rows(worlds, rng.integers(2**64, size=len(worlds), dtype=np.uint64))
     return worlds
@@ -127,7 +126,19 @@ def resample(redacted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 # --- perfect recall ---------------------------------------------------------------------------------------------------
 
-EVENTS = ("", "seat", "hand", "start", "place", "pass", "bid", "turn", "sold", "scrapped", "pots")  # code = place here
+EVENTS = (
+    "",
+    "seat",
+    "hand",
+    "start",
+    "place",
+    "pass",
+    "bid",
+    "turn",
+    "sold",
+    "scrapped",
+    "pots",
+)  # code = index in this tuple
 EVENTS_A_ROUND = 85  # 5 placed, at most 63 bids and 5 passes, 5 turned, 1 sold, 1 filled
 MAX_EVENTS = 3 + MAX_ROUNDS * EVENTS_A_ROUND
 EVENT_SIZE = 4  # kind, seat or slot, first number, second number
@@ -137,7 +148,7 @@ Event = tuple[Any, ...]
 
 
 def information_state(game: Game, seat: int) -> list[Event]:
-    """All that `seat` has seen of `game`, in order: its dealt hand, then every event, hidden cards as None.
+    """Return all that `seat` has seen of `game`, in order: its dealt hand, then every event, hidden cards as None.
 
     Events: ("seat", own seat, number of seats), ("hand", cards), ("start", seat), ("pots", mice on all mouse cards),
     ("place", seat, card or None), ("turn", slot, card), ("bid", seat, mice), ("pass", seat, mice taken),
@@ -181,7 +192,7 @@ def _events_of_step(before: State, action: int, after: State, seat: int) -> list
 
 
 def encode_information_state(events: list[Event]) -> np.ndarray:
-    """The events as int16 [MAX_EVENTS, EVENT_SIZE]: kind (place in `EVENTS`), then its numbers; zero rows at the end.
+    """Return the events as int16 [MAX_EVENTS, EVENT_SIZE]: kind (index in `EVENTS`), its numbers; zero rows follow.
 
     A hidden card is `UNSEEN`; the hand is a bit set.
     """

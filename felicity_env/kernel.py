@@ -1,20 +1,21 @@
-"""One decorator: `@kernel` compiles a function with Numba and keeps the machine code between runs.
+"""Compilation of kernels with Numba, and digests of the code that a result depends on.
 
-Numba's own file cache looks only at the file a function stands in, so after an edit of a constant in another module it
-would go on serving the old rule. Here the cache folder is named by a digest of every source file of the packages that a
-kernel may draw on: any edit compiles anew, everything else starts warm. With `NUMBA_DISABLE_JIT=1` the functions stay
-plain Python (for a debugger, or for coverage).
+`@kernel` compiles a function and keeps the machine code between runs. Numba's own file cache looks only at the file of
+the function: after an edit of a constant in another module it would go on serving the old rule. Here every module has a
+cache folder named by the digest of its code and of all project code that it imports. An edit compiles anew what depends
+on it; everything else starts warm. With `NUMBA_DISABLE_JIT=1` kernels stay plain Python, for a debugger or coverage.
 
-What a kernel may use: integers, loops, ifs, calls, and buffers that the caller owns. No allocation, no exceptions, no
+A kernel may use integers, floats, loops, ifs, calls, and buffers that the caller owns: no allocation, no exceptions, no
 Python objects, no global random state.
 """
 
+import ast
 import functools
 import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,27 +24,151 @@ import numba.core.config
 
 _CONFIG: Any = numba.core.config
 MAX_THREADS: int = _CONFIG.NUMBA_NUM_THREADS
-_PACKAGE = Path(__file__).resolve().parent
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",  # no test for a zero divisor
     "forceinline": True,
-    "_nrt": False,  # no allocation, and so no reference counting of buffers: three times the speed
+    "_nrt": False,  # no allocation, so no reference counting of buffers: three times the speed
 }
+PROJECT = ("felicity_env", "agents", "train", "experiments")  # packages that digests follow
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
 
-def source_digest(*folders: Path) -> str:
-    """Sixteen hex digits that change whenever a Python file directly in one of `folders` does."""
+# --- digests of code --------------------------------------------------------------------------------------------------
+
+
+def code_digest(*sources: Path) -> str:
+    """Return 16 hex digits that change with the code of these Python files or of any project file that they import.
+
+    Imports are followed through the file's own package and those of `PROJECT`, also imports inside functions. A string
+    that is the dotted name of a module, as in a table of modules to import later, counts as an import. Docstrings,
+    comments and layout do not count.
+    """
     digest = hashlib.sha256()
-    for folder in sorted(set(folders)):
-        for source in sorted(folder.glob("*.py")):
-            digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    for path in sorted(_import_closure(frozenset(path.resolve() for path in sources))):
+        digest.update(f"{path.parent.name}/{path.name}\0{_read_module(path).code}\0".encode())
     return digest.hexdigest()[:16]
 
 
+@functools.cache
+def _import_closure(sources: frozenset[Path]) -> frozenset[Path]:
+    """Return the files and all project files that they import, directly or not."""
+    closure: set[Path] = set()
+    waiting = list(sources)
+    while waiting:
+        path = waiting.pop()
+        if path not in closure:
+            closure.add(path)
+            waiting += _read_module(path).imports
+    return frozenset(closure)
+
+
+class _Module:
+    """The code of a Python file without its prose, and the project files that it imports."""
+
+    def __init__(self, path: Path) -> None:
+        tree = ast.parse(path.read_bytes())
+        root = _project_root(path)
+        packages = {*PROJECT, path.relative_to(root).parts[0]}
+        names = {
+            name for node in ast.walk(tree) for name in _list_imported_names(node) if name.split(".")[0] in packages
+        }
+        self.imports = [file for name in sorted(names) if (file := _module_file(root, name))]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
+                node.body[0] = ast.Pass()
+        self.code = ast.dump(tree)
+
+
+_read_module = functools.cache(_Module)
+
+
+def _project_root(path: Path) -> Path:
+    """Return the folder above the outermost package that the file belongs to."""
+    folder = path.parent
+    while (folder / "__init__.py").exists():
+        folder = folder.parent
+    return folder
+
+
+def _list_imported_names(node: ast.AST) -> Iterator[str]:
+    """Yield the dotted names that a node imports, or that a string spells."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
+        yield node.value
+
+
+def _module_file(root: Path, name: str) -> Path | None:
+    """Return the file of the module that a dotted name is, or is defined in; None if there is none below `root`."""
+    parts = name.split(".")
+    if not all(part.isidentifier() for part in parts):
+        return None
+    for size in range(len(parts), 0, -1):
+        stem = root.joinpath(*parts[:size])
+        for file in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
+            if file.exists():
+                return file
+    return None
+
+
+# --- compilation ------------------------------------------------------------------------------------------------------
+
+
+def kernel(function: _FunctionT) -> _FunctionT:
+    """Compile `function` on its first call: without the interpreter lock, inlined into callers, cached on disk."""
+    return _compile(function)
+
+
+def outlined_kernel(function: _FunctionT) -> _FunctionT:
+    """Compile a large function with many callers: as `kernel`, but not inlined, which would take minutes."""
+    return _compile(function, forceinline=False)
+
+
+def parallel_kernel(function: _FunctionT) -> _FunctionT:
+    """Compile a function whose outer loop is a `numba.prange`."""
+    return _compile(function, parallel=True)
+
+
+def uncached_kernel(function: _FunctionT) -> _FunctionT:
+    """Compile a function made at run time, such as a closure, for which Numba keeps no file; its callers are cached."""
+    if _CONFIG.DISABLE_JIT:
+        return function
+    compiled: Any = numba.njit(**_OPTIONS)(function)
+    return compiled
+
+
+def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
+    if _CONFIG.DISABLE_JIT:
+        return function
+    saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(Path(function.__code__.co_filename).resolve())
+    try:
+        compiled: Any = numba.njit(cache=True, **_OPTIONS | options)(function)
+        return compiled
+    finally:
+        _CONFIG.CACHE_DIR = saved
+
+
+@functools.cache
+def _cache_folder(source: Path) -> str:
+    """Return the cache folder for the kernels of a file; say on standard error if there is nothing in it yet."""
+    folder = _writable_root() / "felicity_env" / code_digest(source)
+    if not folder.exists():
+        _announce_compilation(source.relative_to(_project_root(source)).parts[0])
+        folder.mkdir(parents=True, exist_ok=True)
+    return str(folder)
+
+
+@functools.cache
+def _announce_compilation(package: str) -> None:
+    message = f"{package}: compiling for this machine (once per version, some seconds) ..."
+    print(message, file=sys.stderr, flush=True)
+
+
 def _writable_root() -> Path:
-    """`NUMBA_CACHE_DIR` if set, else the user's cache folder, else the folder for temporary files."""
+    """Return `NUMBA_CACHE_DIR` if set, else the user's cache folder, else the folder for temporary files."""
     user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     wanted = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache)
     try:
@@ -53,47 +178,3 @@ def _writable_root() -> Path:
     except OSError:
         pass
     return Path(tempfile.gettempdir())
-
-
-def _packages(function: Callable[..., Any]) -> frozenset[Path]:
-    """The folders whose sources the machine code of `function` depends on: its own, and those of kernels it calls."""
-    called = (getattr(value, "py_func", None) for value in function.__globals__.values())
-    codes = [function.__code__, *(kernel.__code__ for kernel in called if kernel)]
-    return frozenset({_PACKAGE, *(Path(code.co_filename).resolve().parent for code in codes)})
-
-
-@functools.cache
-def _cache_folder(package: Path, packages: frozenset[Path]) -> str:
-    folder = _writable_root() / "felicity_env" / source_digest(*packages)
-    if not folder.exists():
-        message = f"{package.name}: compiling for this machine (once per version, some seconds) ..."
-        print(message, file=sys.stderr, flush=True)
-        folder.mkdir(parents=True, exist_ok=True)
-    return str(folder)
-
-
-def kernel(function: _FunctionT) -> _FunctionT:
-    """Compile `function` on first call, without the interpreter lock, cached on disk by source digest."""
-    return _compile(function)
-
-
-def outlined_kernel(function: _FunctionT) -> _FunctionT:
-    """The same for a large function called from many places: not copied into each of them, which takes minutes."""
-    return _compile(function, forceinline=False)
-
-
-def parallel_kernel(function: _FunctionT) -> _FunctionT:
-    """The same for a function whose outer loop is a `numba.prange`."""
-    return _compile(function, parallel=True)
-
-
-def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
-    if _CONFIG.DISABLE_JIT:
-        return function
-    package = Path(function.__code__.co_filename).resolve().parent
-    saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(package, _packages(function))
-    try:
-        compiled: Any = numba.njit(cache=True, **_OPTIONS | options)(function)
-        return compiled
-    finally:
-        _CONFIG.CACHE_DIR = saved

@@ -1,10 +1,10 @@
-"""What a seat sees now, as numbers: the layout (`SECTIONS`), the encoder (`observe`), the exact decoder (`describe`).
+"""Observations, what a seat sees now as numbers: layout (`SECTIONS`), encoder (`observe`), decoder (`describe`).
 
 One layout serves 2 to 5 seats, with a dummy or without, with open mice or without; unused places are zero. Seats are
 relative: 0 is the seat that looks, 1 its left neighbour. Cards and small choices are one-hot; amounts are scaled by
-powers of two, so that float32 gives them back exactly; the two amounts on which a bid turns (own mice, highest bid)
-stand as a thermometer as well, as the counters of the Hanabi Learning Environment do (Bard et al. 2020,
-arXiv:1902.00506); `experiments/encoding.py` measures what difference that makes.
+powers of two, so that float32 gives them back exactly. The two amounts on which a bid depends (own mice, highest bid)
+are also written as thermometers, like the counters of the Hanabi Learning Environment (Bard et al. 2020,
+arXiv:1902.00506); the experiment `encoding` measures what difference that makes.
 """
 
 from collections import namedtuple
@@ -37,7 +37,7 @@ MIN_SEATS = 2
 
 
 class Section(NamedTuple):
-    """A run of places in an observation."""
+    """Consecutive places of an observation: name, number of places, and what they mean."""
 
     name: str
     size: int
@@ -52,14 +52,14 @@ SECTIONS = (
     Section("round", MAX_ROUNDS, "one-hot: rounds 0..8"),
     Section("position", MAX_SEATS, "one-hot: this seat's place after the start player"),
     Section("hand", NUM_CARDS, "1 for each card in hand"),
-    Section("row", MAX_SLOTS * SLOT_SIZE, "per slot: 1 if a card lies there, then the card one-hot if seen"),
+    Section("row", MAX_SLOTS * SLOT_SIZE, "per slot: 1 if it holds a card, then the card one-hot if seen"),
     Section("face_up", MAX_SLOTS, "thermometer: slots turned face up"),
     Section("pots", MAX_POTS, "mice on each mouse card / 16"),
     Section("pass_pays", 1, "mice that a pass would bring now / 16"),
     Section("bids", MAX_SEATS, "per seat: bid / 16"),
     Section("in_auction", MAX_SEATS, "per seat: 1 unless passed in this round"),
     Section("cat_points", MAX_SEATS, "per seat: sum of cats won / 64"),
-    Section("played", MAX_SEATS * NUM_CARDS, "per seat: 1 for each card laid in earlier rounds"),
+    Section("played", MAX_SEATS * NUM_CARDS, "per seat: 1 for each card placed in earlier rounds"),
     Section("dummy_played", NUM_CARDS, "1 for each card the dummy turned in earlier rounds"),
     Section("mice", 1, "own mice / 16"),
     Section("mice_steps", STEPS, "thermometer: own mice"),
@@ -67,13 +67,13 @@ SECTIONS = (
     Section("high_bid", 1, "highest bid / 16"),
     Section("high_bid_steps", STEPS, "thermometer: highest bid"),
     Section("opponent_mice", MAX_SEATS - 1, "per other seat: mice / 16; zero unless `open_mice`"),
-    Section("last_known", 1, "1 once a round has been finished"),
+    Section("last_known", 1, "1 once a round is finished"),
     Section("last_winner", MAX_SEATS, "one-hot: who bought the last sack; zero if nobody did"),
-    Section("last_price", 1, "what it cost / 16"),
-    Section("last_value", 1, "what it was worth / 64"),
+    Section("last_price", 1, "price of the last sack / 16"),
+    Section("last_value", 1, "value of the last sack / 64"),
 )
 
-# What a critic may see on top of an observation with open mice.
+# Sections that a critic may see on top of an observation with open mice.
 PRIVILEGED_SECTIONS = (
     Section("acting", MAX_SEATS, "one-hot: the seat to act; zero when over"),
     Section("other_hands", (MAX_SEATS - 1) * NUM_CARDS, "per other seat: 1 for each card in hand"),
@@ -83,12 +83,12 @@ PRIVILEGED_SECTIONS = (
 
 
 def offsets(sections: tuple[Section, ...], start: int = 0) -> Any:
-    """Where each section begins: a named tuple of ints (which kernels read as constants)."""
-    ends = np.cumsum([start] + [section.size for section in sections]).tolist()
-    return namedtuple("At", [section.name for section in sections])(*ends[:-1])
+    """Return the first place of each section as a named tuple of ints, which kernels read as constants."""
+    places = np.cumsum([start] + [section.size for section in sections]).tolist()
+    return namedtuple("At", [section.name for section in sections])(*places[:-1])
 
 
-# Bit sets and thermometers written out: copying floats from a table is several times as fast as making them.
+# Tables of bit sets and thermometers: copying floats from a table is several times as fast as computing them.
 _FLAGS = (np.arange(1 << NUM_CARDS)[:, None] >> np.arange(NUM_CARDS) & 1).astype(np.float32)
 _STEPS_UP = np.tri(STEPS + 1, STEPS, -1, dtype=np.float32)
 
@@ -100,7 +100,7 @@ PRIVILEGED_SIZE = OBS_SIZE + sum(section.size for section in PRIVILEGED_SECTIONS
 
 @kernel
 def observe(state: State, seat: int, open_mice: bool, out: np.ndarray) -> None:
-    """Write what `seat` sees into `out` [OBS_SIZE] float32. Reads nothing that `redact` hides."""
+    """Write the observation of `seat` into `out`, float32 [OBS_SIZE]; read nothing that `redact` hides."""
     out[:] = 0.0
     _write_table(state, seat, out)
     _write_cards(state, seat, out)
@@ -127,14 +127,14 @@ def _write_table(state, seat, out):
 
 
 @kernel
-def sees(state: State, slot: int, seat: int) -> bool:
-    """R8.1: whether `seat` knows the card in `slot`: it lies face up, or is its own."""
+def can_see(state: State, slot: int, seat: int) -> bool:
+    """Return whether `seat` knows the card in `slot`: it is face up or its own (R8.1)."""
     return (slot < state.face_up) | (slot == own_slot(state, seat))
 
 
 @kernel
 def own_slot(state: State, seat: int) -> int:
-    """R3.2: the slot that `seat` places in, in this round."""
+    """Return the slot that `seat` places in, in this round (R3.2)."""
     return wrap(state, seat - state.start_seat) + state.has_dummy
 
 
@@ -144,16 +144,16 @@ def _write_cards(state, seat, out):
     own = own_slot(state, seat)
     for slot in range(MAX_SLOTS):
         at = AT.row + slot * SLOT_SIZE
-        laid = slot < state.row_size
-        out[at] = laid
-        out[at + 1 + max(state.row[slot], 0)] = laid & ((slot < state.face_up) | (slot == own))
+        placed = slot < state.row_size
+        out[at] = placed
+        out[at + 1 + max(state.row[slot], 0)] = placed & ((slot < state.face_up) | (slot == own))
     if state.has_dummy:
         _write_set(state.played[DUMMY], AT.dummy_played, out)
 
 
 @kernel
 def _write_set(cards, at, out):
-    """A bit set of cards as ten places."""
+    """Write a bit set of cards as ten places."""
     for card in range(NUM_CARDS):
         out[at + card] = _FLAGS[cards, card]
 
@@ -174,7 +174,7 @@ def _write_seats(state, seat, open_mice, out):
 
 @kernel
 def _write_steps(amount, size, at, out):
-    """A thermometer: `amount` ones (at most `size`), then zeros."""
+    """Write a thermometer: `amount` ones (at most `size`), then zeros."""
     for k in range(size):
         out[at + k] = _STEPS_UP[min(amount, STEPS), k]
 
@@ -189,7 +189,7 @@ def _write_last_round(state, seat, out):
 
 
 @kernel
-def observe_all(state: State, seat: int, out: np.ndarray) -> None:
+def observe_everything(state: State, seat: int, out: np.ndarray) -> None:
     """Write everything, hidden cards included, from the place of `seat` into `out` [PRIVILEGED_SIZE]: for critics."""
     out[:] = 0.0
     observe(state, seat, True, out[:OBS_SIZE])
@@ -205,14 +205,15 @@ def observe_all(state: State, seat: int, out: np.ndarray) -> None:
             out[PRIVILEGED_AT.dummy_cards + turn * NUM_CARDS + state.dummy_cards[turn]] = 1.0
 
 
-# --- back to plain values ---------------------------------------------------------------------------------------------
+# --- decoding ---------------------------------------------------------------------------------------------
 
 
 def describe(observation: np.ndarray) -> dict[str, Any]:
-    """Decode one observation [OBS_SIZE] into plain Python values; the inverse of `observe`.
+    """Decode one observation [OBS_SIZE] into plain Python values; the exact inverse of `observe`.
 
-    Seats are relative (0 = the seat that looks), cards are 0..9 in the order of R1.1. Raises `ValueError` on another
-    shape. The keys are listed in README.md.
+    Seats are relative (0 is the seat that looks), cards are 0..9 in the order of R1.1. Raises `ValueError` on another
+    shape. Keys: `num_players`, `round`, `phase`, `position`, `hand`, `row`, `face_up`, `pots`, `pass_pays`, `bids`,
+    `in_auction`, `cat_points`, `played`, `dummy_played`, `mice`, `bank`, `high_bid`, `opponent_mice`, `last_round`.
     """
     observation = np.asarray(observation)
     if observation.shape != (OBS_SIZE,):
@@ -252,8 +253,8 @@ def _cards(flags: np.ndarray) -> list[int]:
 
 
 def _row(slots: np.ndarray) -> list[int | None]:
-    laid = slots[slots[:, 0] == 1]
-    return [int(cards.argmax()) if cards.any() else None for cards in laid[:, 1:]]
+    placed = slots[slots[:, 0] == 1]
+    return [int(cards.argmax()) if cards.any() else None for cards in placed[:, 1:]]
 
 
 def _last_round(part: dict[str, np.ndarray]) -> tuple[int | None, int, int]:

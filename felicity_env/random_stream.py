@@ -1,7 +1,7 @@
-"""Seeds and draws: SplitMix64 (Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195), the same compiled and plain.
+"""Seeds and random draws: SplitMix64 (Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195).
 
-A seed is a 64-bit word. Nothing here keeps state: a draw is a function of a word, so results do not depend on the order
-in which games or seats are handled, nor on the machine.
+The functions return the same numbers compiled and as plain Python. Nothing here keeps state: a draw is a function of
+64 random bits. So results do not depend on the order in which games or seats are handled, nor on the machine.
 """
 
 from numbers import Integral
@@ -18,58 +18,69 @@ _SECOND = 0x94D049BB133111EB
 _SEAT_STREAM = 0xD1B54A32D192ED03
 MAX_SEED = 2**63 - 1
 
-Word = Any  # 64 bits: a uint64 when compiled, a Python int otherwise
+RandomBits = Any  # 64 random bits: a uint64 when compiled, a Python int otherwise
 
 
 @kernel
-def mix(word: Word) -> Word:
-    """The SplitMix64 output function."""
-    word = (int(word) + _GOLDEN) & _MASK
-    word = ((word ^ (word >> 30)) * _FIRST) & _MASK
-    word = ((word ^ (word >> 27)) * _SECOND) & _MASK
-    return word ^ (word >> 31)
+def mix(bits: RandomBits) -> RandomBits:
+    """Return the SplitMix64 output for a state: the next random bits of a chain."""
+    bits = (int(bits) + _GOLDEN) & _MASK
+    bits = ((bits ^ (bits >> 30)) * _FIRST) & _MASK
+    bits = ((bits ^ (bits >> 27)) * _SECOND) & _MASK
+    return bits ^ (bits >> 31)
 
 
 @kernel
-def below(word: Word, bound: int) -> Any:
-    """A number 0 .. bound - 1 from the high bits of `word` (bias under bound / 2**31)."""
-    return (np.int64(word >> 33) * bound) >> 31
+def split(bits: RandomBits, part: Any) -> RandomBits:
+    """Return independent random bits for each `part`; chains that `mix` continues from them do not meet."""
+    return mix(mix(np.uint64(bits)) ^ mix(np.uint64(part)))
 
 
 @kernel
-def split(word: Word, part: Any) -> Word:
-    """A word of its own for each `part` of what is drawn from `word`: streams that `mix` goes on from do not meet."""
-    return mix(mix(np.uint64(word)) ^ mix(np.uint64(part)))
+def draw_below(bits: RandomBits, bound: int) -> Any:
+    """Return an integer 0 .. bound - 1 from the high bits (bias under bound / 2**31)."""
+    return (np.int64(bits >> 33) * bound) >> 31
 
 
 @kernel
-def next_game_seed(seed: Word, game: Any, episode: Any) -> Word:
-    """`game_seed` inside kernels, unchecked."""
+def uniform(bits: RandomBits) -> float:
+    """Return a number in [0, 1) with a resolution of 24 bits, which float32 holds exactly."""
+    return np.float64(bits >> np.uint64(40)) / 2**24
+
+
+@kernel
+def open_uniform(bits: RandomBits) -> float:
+    """Return a number strictly between 0 and 1 with a resolution of 52 bits, whose logarithm is finite."""
+    return ((bits >> np.uint64(12)) + 0.5) / 2.0**52
+
+
+@kernel
+def next_game_seed(seed: RandomBits, game: Any, episode: Any) -> RandomBits:
+    """Return `game_seed` inside kernels, unchecked."""
     stream = mix(np.uint64(seed)) ^ np.uint64(game)
     return mix(mix(stream) ^ np.uint64(episode)) >> np.uint64(1)
 
 
 @kernel
-def decision_seed(game: Word, seat: Any, decision: Any) -> Word:
-    """The word a player may use for its own randomness at its `decision`-th decision in the game seeded `game`.
+def decision_seed(game: RandomBits, seat: Any, decision: Any) -> RandomBits:
+    """Return the random bits that a player may use at the `decision`-th decision of a seat in the game seeded `game`.
 
-    Two mixed words are added, so the game's seed (and with it the hidden deal) cannot be had by running the mixer
-    backwards.
+    The result adds two mixed numbers, so nobody can compute the game's seed, and with it the hidden deal, from it.
     """
-    word = mix(np.uint64(game) ^ np.uint64(_SEAT_STREAM))
+    bits = mix(np.uint64(game) ^ np.uint64(_SEAT_STREAM))
     label = mix(np.uint64((seat << 32) | decision))
-    return (int(mix(word ^ label)) + int(mix((word >> 1) ^ label))) & _MASK
+    return (int(mix(bits ^ label)) + int(mix((bits >> 1) ^ label))) & _MASK
 
 
 def check_seed(seed: object) -> int:
-    """`seed` as an int; raises `ValueError` unless it is an integer from 0 to 2**63 - 1."""
+    """Return `seed` as an int; raise `ValueError` unless it is an integer from 0 to 2**63 - 1."""
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) <= MAX_SEED:
         raise ValueError(f"seed must be an integer from 0 to 2**63 - 1, not {seed!r}")
     return int(seed)
 
 
 def game_seed(seed: int, game: int, episode: int) -> int:
-    """The seed of episode `episode` of game `game` in `Batch(seed=seed)`.
+    """Return the seed of episode `episode` of game `game` in `Batch(seed=seed)`.
 
     `raw_env.reset(seed=game_seed(s, i, k))` deals exactly that game.
     """

@@ -1,4 +1,4 @@
-"""What a step pays each seat. The rules know no rewards; learning does."""
+"""Rewards: what a step pays each seat. The rules know scores only."""
 
 import numpy as np
 
@@ -6,16 +6,16 @@ from felicity_env.game import OVER, PLACE, State, is_terminal, rank, score
 from felicity_env.kernel import kernel
 
 REWARDS = {
-    "win": "at the end 1/k to each of k winners, else 0",
-    "margin": "at the end the own score less the mean of the others'",
+    "win": "at the end 1/k to each of k winners, 0 to the others",
+    "margin": "at the end the own score minus the mean of the others'",
     "score": "at the end the own score",
-    "round": "at the end of every round the change of own mice + cat points",
+    "round": "at the end of every round the change of own mice and cat points",
 }
 _WIN, _MARGIN, _SCORE, _ROUND = range(len(REWARDS))
 
 
 def reward_code(reward: str) -> int:
-    """The number by which kernels know a reward; raises `ValueError` listing the names."""
+    """Return the number by which kernels know a reward; raise `ValueError` listing the names."""
     if reward not in REWARDS:
         raise ValueError(f"reward must be one of {list(REWARDS)}, not {reward!r}")
     return list(REWARDS).index(reward)
@@ -23,7 +23,7 @@ def reward_code(reward: str) -> int:
 
 @kernel
 def step_rewards(state: State, code: int, out: np.ndarray) -> None:
-    """Write what the step that led to `state` pays each seat into `out` [MAX_SEATS] float64."""
+    """Write the reward of each seat for the step that led to `state` into `out`, float64 [MAX_SEATS]."""
     out[:] = 0.0
     if code == _ROUND:
         _round_rewards(state, out)

@@ -1,5 +1,6 @@
-"""A skipped test is a failed run: nothing is left out in silence. And where results go in tests."""
+"""Rules for all tests: a skipped test is a failed run; what a machine cannot run is deselected with its reason."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,36 @@ from hypothesis import settings
 settings.register_profile("felicity", deadline=None)  # a slow machine is no failure
 settings.load_profile("felicity")
 
-pytest.register_assert_rewrite(
-    "tests.helpers", "tests.players", "tests.arena_players", "tests.aec_games", "tests.training", "tests.selfplay_runs"
-)
+SUPPORT = ("helpers", "players", "arena_players", "aec_games", "training", "selfplay_runs")
+pytest.register_assert_rewrite(*(f"tests.support.{module}" for module in SUPPORT))
+DESELECTED = pytest.StashKey[Counter]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests marked `compiled` where kernels are plain Python (`NUMBA_DISABLE_JIT=1`)."""
+    from tests.support.helpers import COMPILED  # after the rewriting above
+
+    marked = [] if COMPILED else [item for item in items if item.get_closest_marker("compiled")]
+    reasons = Counter(item.get_closest_marker("compiled").args[0] for item in marked)
+    config.stash[DESELECTED] = reasons
+    if hasattr(config, "workeroutput"):  # a process of pytest-xdist, which reports to the main process
+        config.workeroutput["deselected"] = dict(reasons)
+    if marked:
+        config.hook.pytest_deselected(items=marked)
+        items[:] = [item for item in items if item not in marked]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    """Take over what a process of pytest-xdist deselected; all processes deselect the same."""
+    node.config.stash[DESELECTED] = Counter(getattr(node, "workeroutput", {}).get("deselected", {}))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell why tests were deselected, and fail the run if one was skipped."""
+    for reason, count in terminalreporter.config.stash.get(DESELECTED, Counter()).items():
+        terminalreporter.write_line(f"{count} deselected in plain Python: {reason}")
     skipped = terminalreporter.stats.get("skipped", [])
     if skipped and terminalreporter._session is not None:
         terminalreporter.write_line(f"{len(skipped)} skipped: counted as failed", red=True)
@@ -23,10 +47,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where results go; nothing is stored yet in what stands for the project's folder."""
+    """Folder of results; no result is stored yet in what stands for the project's folder."""
     from experiments import results  # after the rewriting above
 
     folder = tmp_path / "results"
     monkeypatch.setattr(results, "RESULTS", tmp_path / "stored")
-    monkeypatch.setattr(results, "OTHERS", folder)
+    monkeypatch.setattr(results, "TRIALS", folder)
     return folder

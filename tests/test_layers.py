@@ -1,35 +1,53 @@
-"""Imports run one way: experiments -> train -> agents -> felicity_env, and inside felicity_env from the faces down."""
+"""Imports run one way: experiments -> train -> agents -> felicity_env, and downward inside felicity_env and agents."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.support.paths import ROOT
+
 FOLDERS = ("felicity_env", "agents", "train", "experiments")  # each may import itself and those before it
-LAYERS = (  # each module may import those in the lines above its own
-    ("kernel",),
-    ("random_stream",),
-    ("game",),
-    ("rewards", "observation", "transcript"),
-    ("information", "notation"),
-    ("view", "render"),
-    ("batch",),
-    ("tables",),
-    ("lanes",),
-    ("__init__",),
-    ("aec", "single"),
-    ("felicity_v0",),
-)
-LAYER_OF = {module: layer for layer, modules in enumerate(LAYERS) for module in modules}
+LAYERS = {  # in each package, a module may import those in the lines above its own
+    "felicity_env": (
+        ("kernel",),
+        ("random_stream",),
+        ("game",),
+        ("rewards", "observation", "game_record"),
+        ("setups", "information"),
+        ("notation", "player"),
+        ("render.__init__", "render.scene", "buffers"),
+        ("render.text", "batch"),
+        ("learners",),
+        ("__init__",),
+        ("pettingzoo_env", "gymnasium_env"),
+        ("felicity_v0",),
+        ("__main__",),
+    ),
+    "agents": (
+        ("tools",),
+        ("sack_value", "bidding", "tuned_weights", "passing", "uniform", "policy_file", "posterior"),
+        ("anchor", "greedy", "ev", "reckless", "tuned", "network"),
+        ("mixture", "adapters"),
+        ("miser", "bluffer"),
+        ("compiled",),
+        ("playout", "worlds"),
+        ("tree",),
+        ("search",),
+        ("registry",),
+        ("__init__",),
+        ("arena",),
+        ("__main__",),
+    ),
+}
 BASES = {"pettingzoo", "gymnasium"}
-MAY_IMPORT_BASES = {"__init__", "aec", "single", "felicity_v0"}
+MAY_IMPORT_BASES = {"__init__", "pettingzoo_env", "gymnasium_env", "felicity_v0"}
 LEARNING = {"torch", "stable_baselines3", "sb3_contrib"}
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
-def imported_modules(source: str) -> set[str]:
-    """Dotted names of all that `source` imports, in functions too: `a.b` for `from a import b`."""
+def list_imports(source: str) -> set[str]:
+    """Return the dotted names of all that `source` imports, in functions too: `a.b` for `from a import b`."""
     names = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -40,23 +58,50 @@ def imported_modules(source: str) -> set[str]:
 
 
 def folder_faults(folder: str, source: str) -> list[str]:
-    """Imports in `source`, a file of `folder`, that run the wrong way."""
+    """Return the imports in `source`, a file of `folder`, that run the wrong way."""
     allowed = FOLDERS[: FOLDERS.index(folder) + 1]
     forbidden = {*FOLDERS, "tests"}.difference(allowed)
-    return [name for name in imported_modules(source) if name.split(".")[0] in forbidden]
+    return [name for name in list_imports(source) if name.split(".")[0] in forbidden]
 
 
-def layer_faults(module: str, source: str) -> list[str]:
-    """Imports in `source`, the module of felicity_env so named, that run up or sideways, or are not its business."""
-    return [name for name in imported_modules(source) if name.startswith(".") or _is_fault(module, name)]
+def find_layer(package: str, name: str) -> int | None:
+    """Return the layer of a dotted name inside `package`: of a module, or of the folder or module that holds it."""
+    layers = {module: number for number, modules in enumerate(LAYERS[package]) for module in modules}
+    parts = name.split(".")
+    for size in range(len(parts), 0, -1):
+        if (found := layers.get(".".join(parts[:size]))) is not None:
+            return found
+    return layers.get(f"{parts[0]}.__init__", layers["__init__"]) if name else layers["__init__"]
 
 
-def _is_fault(module: str, name: str) -> bool:
-    package, *inside = name.split(".")
-    if package == "felicity_env":
-        target = inside[0] if inside and inside[0] in LAYER_OF else "__init__"
-        return LAYER_OF[target] >= LAYER_OF[module]
-    return package in LEARNING or (package in BASES and module not in MAY_IMPORT_BASES)
+def layer_faults(package: str, module: str, source: str) -> list[str]:
+    """Return the imports in `source`, the module of `package` so named, that run up or sideways."""
+    faults = []
+    for name in list_imports(source):
+        root, _, inside = name.partition(".")
+        if root == package and not _is_own_folder(package, module, inside):
+            if find_layer(package, inside) >= find_layer(package, module):
+                faults.append(name)
+        elif name.startswith(".") or (
+            package == "felicity_env" and (root in LEARNING or (root in BASES and module not in MAY_IMPORT_BASES))
+        ):
+            faults.append(name)
+    return faults
+
+
+def _is_own_folder(package: str, module: str, inside: str) -> bool:
+    """Return whether both are in a folder that is one entry of the layers, such as `arena`."""
+    folder = module.split(".")[0]
+    entries = {entry for modules in LAYERS[package] for entry in modules}
+    return folder in entries and "." in module and inside.split(".")[0] == folder
+
+
+def list_modules(package: str) -> dict[str, Path]:
+    folder = ROOT / package
+    return {".".join(path.relative_to(folder).with_suffix("").parts): path for path in folder.rglob("*.py")}
+
+
+MODULES = [(package, name, path) for package in LAYERS for name, path in sorted(list_modules(package).items())]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -65,32 +110,46 @@ def test_no_file_imports_from_a_folder_above_its_own(path):
     assert not folder_faults(folder, path.read_text())
 
 
-def test_every_module_of_the_environment_has_a_layer_and_every_layer_its_modules():
-    assert {path.stem for path in (ROOT / "felicity_env").glob("*.py")} == set(LAYER_OF)
+@pytest.mark.parametrize("package", LAYERS)
+def test_every_module_has_a_layer_and_every_layer_its_modules(package):
+    entries = [entry for modules in LAYERS[package] for entry in modules]
+    names = {
+        entry if name == entry or name.startswith(f"{entry}.") else None
+        for name in list_modules(package)
+        for entry in entries
+    }
+    assert names - {None} == set(entries)
+    for name in list_modules(package):
+        assert any(name == entry or name.startswith(f"{entry}.") for entry in entries), name
 
 
-@pytest.mark.parametrize("module", sorted(LAYER_OF))
-def test_inside_the_environment_imports_run_down_and_bases_stay_in_the_faces(module):
-    assert not layer_faults(module, (ROOT / "felicity_env" / f"{module}.py").read_text())
+@pytest.mark.parametrize(("package", "module", "path"), MODULES, ids=[f"{p}.{m}" for p, m, _ in MODULES])
+def test_inside_a_package_imports_run_down_and_bases_stay_in_the_faces(package, module, path):
+    assert not layer_faults(package, module, path.read_text())
 
 
 @pytest.mark.parametrize(
-    ("module", "source"),
+    ("package", "module", "source"),
     [
-        ("game", "from felicity_env.observation import observe"),
-        ("rewards", "from felicity_env import transcript"),
-        ("view", "import felicity_env.batch"),
-        ("batch", "from felicity_env import Batch"),
-        ("kernel", "def late():\n    from felicity_env.game import PASS"),
-        ("game", "from .kernel import kernel"),
-        ("batch", "from gymnasium.spaces import Box"),
-        ("__init__", "from felicity_env.aec import env"),
-        ("aec", "import torch"),
-        ("single", "from stable_baselines3 import PPO"),
+        ("felicity_env", "game", "from felicity_env.observation import observe"),
+        ("felicity_env", "rewards", "from felicity_env import game_record"),
+        ("felicity_env", "player", "import felicity_env.batch"),
+        ("felicity_env", "batch", "from felicity_env import Batch"),
+        ("felicity_env", "kernel", "def late():\n    from felicity_env.game import PASS"),
+        ("felicity_env", "game", "from .kernel import kernel"),
+        ("felicity_env", "batch", "from gymnasium.spaces import Box"),
+        ("felicity_env", "__init__", "from felicity_env.pettingzoo_env import env"),
+        ("felicity_env", "pettingzoo_env", "import torch"),
+        ("felicity_env", "gymnasium_env", "from stable_baselines3 import PPO"),
+        ("felicity_env", "information", "from felicity_env.render.text import render_view"),
+        ("agents", "anchor", "from agents.registry import make"),
+        ("agents", "registry", "from agents.arena.blocks import play_blocks"),
+        ("agents", "tools.files", "from agents.arena import matches"),
+        ("agents", "search", "import agents"),
     ],
 )
-def test_an_import_inside_the_environment_that_runs_up_is_noticed(module, source):
-    assert layer_faults(module, source)
+def test_an_import_that_runs_up_is_noticed(package, module, source):
+    assert layer_faults(package, module, source)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +158,7 @@ def test_an_import_inside_the_environment_that_runs_up_is_noticed(module, source
         ("felicity_env", "import agents"),
         ("agents", "from train.config import Config"),
         ("train", "import experiments.speed"),
-        ("agents", "from tests.helpers import play"),
+        ("agents", "from tests.support.helpers import play"),
     ],
 )
 def test_an_import_from_a_folder_above_is_noticed(folder, source):

@@ -1,251 +1,185 @@
-"""The settings of a training run: a frozen dataclass for each algorithm; its docstrings are the `--help`."""
+"""Settings of training runs: those that every algorithm has, their checks, their defaults, their JSON.
+
+A run has one frozen dataclass of settings. Its docstrings are the `--help`.
+"""
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
-from math import inf
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import agents
-from train.checks import Faults, as_option, below, no_learner, not_positive, refuse
-from train.opponents import PAST, SELF
-
-_WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
-_POSITIVE = (
-    *("total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs", "threads", "clip_coef"),
-    *("curve_every", "learning_rate", "reward_scale"),
+from agents.tools.files import UserError, check_same_settings
+from agents.tools.seeds import MAX_TRAINING_SEED
+from agents.tools.settings import (
+    check_at_least,
+    check_not_negative,
+    check_positive,
+    check_range,
+    choose_setups,
+    require,
 )
+from felicity_env import Setup
+from felicity_env.setups import find_setup, standard_setup
+from train.algorithms import load_trainer
+from train.opponents import SELF
 
-Algorithm = Literal["selfplay", "maskable-ppo"]
+GPU_FACTOR = 16  # a GPU computes large batches as fast as small ones: as many updates, of better estimates
+SIZES = ("num_envs", "num_steps", "batch_size", "total_timesteps")  # naming one of them keeps the defaults of a CPU
+_WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What every algorithm has; those without a default here have one of their own in each."""
+    """Settings of every algorithm; those without a default here get one from each algorithm."""
 
-    sources: ClassVar[tuple[str, ...]] = (SELF,)  # what `mix` may name beside players
+    algorithm: ClassVar[str]  # key of `train.algorithms.ALGORITHMS`
+    sources: ClassVar[tuple[str, ...]] = (SELF,)  # names in `mix` beside player codes
+    larger_on_gpu: ClassVar[tuple[str, ...]] = ()  # settings whose default is `GPU_FACTOR` times as large on a GPU
 
-    algorithm: Algorithm
-    """How to learn; it decides which other settings there are, and their defaults."""
     num_players: tuple[int, ...] = (4,)
-    """Seats at the tables: 3, 4 or 5, or several for mixed tables (`--num-players 3 4 5`); a number named
-    twice gets twice as many tables."""
+    """Seats of the standard setups to play: 3, 4 or 5, or several (`--num-players 3 4 5`). A number named twice gets
+    twice as many games."""
+    setup: tuple[str, ...] = ()
+    """Setups to play instead of `--num-players`: names such as standard-4, or JSON files with the fields of a setup.
+    A setup named twice gets twice as many games."""
     total_timesteps: int
-    """Decisions learned from in all."""
+    """Decisions to learn from in total; more make a stronger player, with diminishing returns."""
     seed: int = 0
-    """Of weights, games and opponents; 0 to 2**32 - 1."""
-    run: Path | None = None
-    """Folder of this run, which must not exist yet. Default: a new one in `runs/`."""
+    """Seed of weights, games and opponents, 0 to 2**32 - 1. On a CPU the same seed gives the same policy."""
+    out: Path | None = None
+    """Folder of the run; it must not exist yet. Default: a new folder in `runs/`."""
     resume: Path | None = None
-    """Go on with the run in this folder, with the settings it was begun with; takes no other options."""
+    """Folder of a stopped run to continue with its own settings; no other option may be given."""
 
     open_mice: bool
-    """Show the learner how many mice the others hold (it follows from public events)."""
+    """Show the learner how many mice the others hold. It follows from public events; showing it saves the counting."""
     reward: Literal["win", "margin", "score", "round"]
-    """What a game pays the learner; see `felicity_env.REWARDS`."""
+    """Reward, see `felicity_env.REWARDS`: win is what the evaluation measures, round pays after every round."""
     reward_scale: float
-    """Rewards are multiplied by this before they are learned from."""
+    """Factor on all rewards; choose it so that returns are about 1 in size."""
     mix: tuple[str, ...]
-    """Who sits in the other seats, NAME=WEIGHT: `self` (as it is now), or any player code."""
+    """Players in the other seats, NAME=WEIGHT: `self` (the policy as it is now) or any player code. Players beside
+    `self` keep the policy from adapting to itself alone."""
 
     num_envs: int = 512
-    """Games side by side."""
+    """Games side by side; more give better estimates for each update and need more memory."""
     num_steps: int = 64
-    """Decisions of learners in each game between two updates."""
+    """Decisions of learners in each game between two updates; more wait longer for an update."""
     batch_size: int
-    """Decisions in a minibatch."""
+    """Decisions in a minibatch; smaller minibatches take more and noisier steps."""
     update_epochs: int = 4
-    """Times that each decision is learned from."""
+    """Passes over the decisions of a rollout; more learn more from each game, but too many overfit it."""
     learning_rate: float = 1e-3
-    """Of Adam at the start; falls linearly to zero."""
+    """Initial Adam learning rate, decayed linearly to zero; lower it if training diverges."""
     ent_coef: float = 0.01
-    """Weight of the entropy bonus at the start: hidden information needs mixed play."""
+    """Weight of the entropy bonus at the start; hidden information needs mixed play, so keep it above zero."""
     ent_coef_end: float = 0.01
-    """Weight of the entropy bonus at the end; linear in between."""
+    """Weight of the entropy bonus at the end; it changes linearly in between."""
     gamma: float = 1.0
-    """Discount from one decision to the next."""
+    """Discount from one decision to the next; 1 suits games that always end."""
     gae_lambda: float = 0.95
-    """Of generalised advantage estimation."""
+    """GAE lambda; 1 is Monte Carlo, lower trades variance for bias."""
     clip_coef: float = 0.2
-    """PPO's bound on the change of a probability ratio."""
+    """PPO clip range of the probability ratio; smaller keeps the policy closer to the one that played."""
     hidden_sizes: tuple[int, ...] = (128, 128)
-    """Layers of the policy and, apart from it, of the value function."""
+    """Sizes of the hidden layers of the policy and of the separate value network; larger ones play slower."""
     threads: int = 2
-    """Cores."""
+    """CPU threads; the number of physical cores is a good choice."""
 
     against: tuple[str, ...]
-    """Codes of the players that the policy is measured against, in the curve and at the end."""
+    """Codes of the players that the policy is measured against, in the learning curve and at the end."""
     curve_every: int
-    """Decisions between two points of the learning curve."""
-    curve_blocks: int = 100
-    """Deals (each under all rotations of the seats) for a point of the curve against each of them."""
-    evaluation_blocks: int = 1000
-    """Deals (each under all rotations of the seats) for the final evaluation against each of them."""
+    """Decisions between two points of the learning curve; each point takes time."""
+    curve_deals: int = 100
+    """Deals, each under all rotations of the seats, for a point of the curve against each player."""
+    evaluation_deals: int = 1000
+    """Deals, each under all rotations of the seats, for the final evaluation against each player; four times as many
+    halve the interval."""
 
     def __post_init__(self) -> None:
-        refuse(self._faults())
+        check_positive(self, "total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs", "threads")
+        check_positive(self, "curve_every", "learning_rate", "reward_scale", "clip_coef")
+        check_at_least(self, curve_deals=2, evaluation_deals=2)  # fewer have no interval
+        check_not_negative(self, "ent_coef", "ent_coef_end")
+        check_range(self, 0, 1, "gamma", "gae_lambda")
+        check_range(self, 0, MAX_TRAINING_SEED, "seed")
+        require(bool(self.hidden_sizes) and min(self.hidden_sizes) > 0, "--hidden-sizes must be positive")
+        require(self.num_envs >= len(self._list_setups()), "--num-envs must be at least the number of setups named")
+        unknown = _find_unknown(self.against)
+        require(not unknown, f"--against has unknown players {list(unknown)}: {'; '.join(unknown.values())}")
+        require(bool(self.against), "--against needs at least one player")
+        require(len(set(self.against)) == len(self.against), "--against names a player twice")
+        self._check_mix()
 
-    def _faults(self) -> Faults:
-        """What could be wrong and what to say of it, in an order in which each may count on those before it."""
-        yield from not_positive(self, *_POSITIVE)
-        yield from below(self, curve_blocks=2, evaluation_blocks=2)  # or there is no interval
-        for name in ("ent_coef", "ent_coef_end"):
-            yield not 0 <= getattr(self, name) < inf, f"{as_option(name)} must not be negative"
-        for name in ("gamma", "gae_lambda"):
-            yield not 0 <= getattr(self, name) <= 1, f"{as_option(name)} must be 0 to 1"
-        yield from no_learner(self)
-        unknown = _unknown(self.against)
-        yield bool(unknown), f"--against has unknown players {list(unknown)}: {'; '.join(unknown.values())}"
-        yield not self.against, "--against needs at least one player"
-        yield len(set(self.against)) < len(self.against), "--against names a player twice"
-        yield from self._mix_faults()
+    def _check_mix(self) -> None:
+        malformed = " ".join(text for text in self.mix if not _WEIGHT.fullmatch(text))
+        require(not malformed, f"--mix needs NAME=WEIGHT with a weight of 0 or more, not {malformed}")
+        unknown = _find_unknown(name for name in self.weights if name not in self.sources)
+        names, reasons = ", ".join(self.sources), "; ".join(unknown.values())
+        allowed = f"it may name {names} and player codes"
+        require(not unknown, f"--mix has unknown players {list(unknown)}; {allowed}: {reasons}")
+        require(len(self.weights) == len(self.mix), "--mix names a player twice")
+        require(sum(self.weights.values()) > 0, "--mix needs a weight above 0")
 
-    def _mix_faults(self) -> Faults:
-        yield from _weight_faults("--mix", self.mix, self.sources)
-        yield self._total_weight() <= 0, "--mix needs a weight above 0"
+    def _list_setups(self) -> list[Setup]:
+        """List the setups named, with repetitions."""
+        choose_setups(self.setup, self.num_players)  # raises with the name of the option
+        return [find_setup(name) for name in self.setup] or [standard_setup(number) for number in self.num_players]
 
-    def _total_weight(self) -> float:
-        return sum(self.weights.values())
+    @property
+    def setups(self) -> tuple[Setup, ...]:
+        """Setups to play, each once."""
+        return choose_setups(self.setup, self.num_players)
+
+    @property
+    def setups_by_game(self) -> list[Setup]:
+        """Setup of each game, [num_envs]."""
+        named = self._list_setups()
+        return [named[game % len(named)] for game in range(self.num_envs)]
 
     @property
     def weights(self) -> dict[str, float]:
         """`mix` as a mapping."""
-        return _weights(self.mix)
-
-    @property
-    def table_sizes(self) -> tuple[int, ...]:
-        """`num_players`, each number once."""
-        return tuple(dict.fromkeys(self.num_players))
+        return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in self.mix)}
 
     @property
     def rollout_size(self) -> int:
         """Decisions of learners between two updates."""
         return self.num_envs * self.num_steps
 
+    @classmethod
+    def choose_defaults(cls, device: str, named: Collection[str] = ()) -> "Config":
+        """Return the default settings; a run on a GPU is larger unless one of `SIZES` is named.
+
+        device: "auto", "cpu" or "cuda". named: names of settings.
+        """
+        default: Any = cls()  # type: ignore[call-arg]  # each algorithm has a default for every setting
+        if not cls.larger_on_gpu or set(SIZES) & set(named) or choose_device(device) != "cuda":
+            return default
+        return replace(default, **{name: GPU_FACTOR * getattr(default, name) for name in cls.larger_on_gpu})
+
     def to_json(self) -> dict[str, Any]:
-        """Plain values, without the places of folders."""
-        return {name: value for name, value in asdict(self).items() if name not in ("run", "resume")}
+        """Return algorithm and settings as plain values, without folders; setups of files with their fields."""
+        values = {name: value for name, value in asdict(self).items() if name not in ("out", "resume")}
+        files = {"setups": [asdict(setup) for setup in self.setups]} if self.setup else {}
+        return {"algorithm": self.algorithm, **values, **files}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Config":
-        """The inverse of `to_json`; raises `ValueError`, `KeyError` or `TypeError` on anything else."""
-        kind = type(DEFAULTS[values.get("algorithm", "maskable-ppo")])
-        if strangers := sorted(values.keys() - {field.name for field in fields(kind)}):
-            raise ValueError(f"{', '.join(strangers)} is no setting of it")
-        merged: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
-        return kind(**merged)
+        """Return the settings that `to_json` wrote; raise `ValueError`, `KeyError` or `TypeError` on anything else."""
+        kind = load_trainer(values["algorithm"]).config_class
+        settings = {name: value for name, value in values.items() if name not in ("algorithm", "setups")}
+        if unknown := sorted(settings.keys() - {field.name for field in fields(kind)}):
+            raise ValueError(f"{kind.algorithm} has no setting {', '.join(unknown)}")
+        plain: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in settings.items()}
+        return kind(**plain)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MaskableConfig(Config):
-    """Train a player of Felicity.
-
-    `selfplay`: PPO in which all seats learn, as fast as the machine can. `maskable-ppo`: Stable-Baselines3's, one seat
-    a table. `--help` after `--algorithm NAME` tells that one's settings and defaults.
-    """
-
-    sources: ClassVar[tuple[str, ...]] = (SELF, PAST)
-
-    algorithm: Algorithm = "maskable-ppo"
-    total_timesteps: int = 6_000_000
-    open_mice: bool = False
-    reward: Literal["win", "margin", "score", "round"] = "round"
-    reward_scale: float = 0.05
-    mix: tuple[str, ...] = ("self=0.4", "past=0.2", "anchor=0.2", "ev=0.1", "random=0.1")
-    """Who sits in the other seats, NAME=WEIGHT: `self` (as it is now), `past` (older selves), or any player code."""
-    num_past: int = 2
-    """How many older selves are kept."""
-    remember_every: int = 15
-    """Updates between two older selves."""
-    batch_size: int = 4096
-    against: tuple[str, ...] = ("random", "anchor", "ev")
-    curve_every: int = 500_000
-
-    def _faults(self) -> Faults:
-        yield from super()._faults()
-        yield self.remember_every <= 0, "--remember-every must be positive"
-        yield self.num_past < 0, "--num-past must not be negative"
-        yield self.num_past == 0 and self.weights.get(PAST, 0) > 0, "--mix has past selves, but --num-past is 0"
-        yield self.rollout_size % self.batch_size != 0, "--batch-size must divide --num-envs times --num-steps"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SelfplayConfig(Config):
-    """PPO in which all seats learn."""
-
-    algorithm: Algorithm = "selfplay"
-    total_timesteps: int = 9_500_000
-    open_mice: bool = True
-    reward: Literal["win", "margin", "score", "round"] = "win"
-    reward_scale: float = 1.0
-    mix: tuple[str, ...] = ("self=0.4", "tuned=0.2", "ev=0.2", "anchor=0.2")
-    batch_size: int = 1024
-    ent_coef: float = 0.05
-    against: tuple[str, ...] = ("random", "anchor", "ev", "tuned")
-    curve_every: int = 1_000_000
-
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where the networks are; auto: on a GPU if there is one.
-    There a run has 16 times the games, minibatch and decisions, unless one of these is named."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Of the networks' products; auto: 16 bits where the machine is faster with them."""
-    init: str | None = None
-    """Begin with the policy in this run folder (or policy.json), and the critic of its last checkpoint if it has one,
-    instead of random weights; its layers must fit."""
-    guests: tuple[str, ...] = ()
-    """Players who sit alone at tables where all others learn, NAME=WEIGHT; the weights count beside those of `mix`."""
-    raises: bool = False
-    """Give every raise a logit of its own beside that of the bid."""
-    kl_coef: float = 0.0
-    """Weight of the divergence from a slow average of the policy."""
-    average_decay: float = 0.99
-    """Of the slow average, from one update to the next."""
-    max_grad_norm: float = 0.5
-    """Longer gradients are cut to this length."""
-    vf_coef: float = 1.0
-    """Weight of the critic's error."""
-    save_every: int = 20
-    """Updates between two checkpoints."""
-
-    def _faults(self) -> Faults:
-        yield from super()._faults()
-        yield from not_positive(self, "max_grad_norm", "save_every")
-        for name in ("kl_coef", "vf_coef"):
-            yield not 0 <= getattr(self, name) < inf, f"{as_option(name)} must not be negative"
-        yield not 0 <= self.average_decay <= 1, "--average-decay must be 0 to 1"
-        yield self.batch_size > self.rollout_size, "--batch-size must be at most --num-envs times --num-steps"
-
-    def _mix_faults(self) -> Faults:
-        yield from _weight_faults("--guests", self.guests, ())
-        yield from super()._mix_faults()
-
-    def _total_weight(self) -> float:
-        return sum(self.weights.values()) + sum(self.guest_weights.values())
-
-    @property
-    def guest_weights(self) -> dict[str, float]:
-        """`guests` as a mapping."""
-        return _weights(self.guests)
-
-
-def _weights(texts: Sequence[str]) -> dict[str, float]:
-    return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in texts)}
-
-
-def _weight_faults(option: str, texts: Sequence[str], sources: Sequence[str]) -> Faults:
-    """As `Config._faults`, of an option that takes NAME=WEIGHT; `sources` are names beside player codes."""
-    malformed = " ".join(text for text in texts if not _WEIGHT.fullmatch(text))
-    yield bool(malformed), f"{option} needs NAME=WEIGHT with a weight of 0 or more, not {malformed}"
-    unknown = _unknown(name for name in _weights(texts) if name not in sources)
-    may, why = " and ".join([*([", ".join(sources)] if sources else []), "player codes"]), "; ".join(unknown.values())
-    yield bool(unknown), f"{option} has unknown players {list(unknown)}; it may name {may}: {why}"
-    yield len(_weights(texts)) < len(texts), f"{option} names a player twice"
-
-
-def _unknown(codes: Iterable[str]) -> dict[str, str]:
-    """Those of which no player can be made, and why not."""
+def _find_unknown(codes: Iterable[str]) -> dict[str, str]:
+    """Map each invalid player code to its error."""
     reasons = {}
     for code in codes:
         try:
@@ -255,12 +189,21 @@ def _unknown(codes: Iterable[str]) -> dict[str, str]:
     return reasons
 
 
-DEFAULTS: dict[str, Config] = {"maskable-ppo": MaskableConfig(), "selfplay": SelfplayConfig()}
+def choose_device(device: str) -> str:
+    """Return "cuda" or "cpu" for the setting `device`; raise `ValueError` if there is no such device."""
+    import torch  # takes seconds, and settings are read without it
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda: torch finds no CUDA device here; leave the option out, or use cpu")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
 
 
 def read_config(path: Path) -> Config:
-    """The settings in a run's config.json; raises `ValueError` if they cannot be read."""
+    """Read a run's config.json; raise `UserError` if that is impossible, or the file of a setup has changed."""
     try:
-        return Config.from_json(json.loads(path.read_text())["config"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"no settings of `python -m train` can be read from {path}: {error}") from error
+        values = json.loads(path.read_text())["config"]
+        config = Config.from_json(values)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, UserError) as error:
+        raise UserError(f"cannot read settings of `python -m train` from {path}: {error}") from error
+    check_same_settings(values, config.to_json(), where=path, advice="restore the files that --setup names")
+    return config

@@ -1,117 +1,221 @@
-"""Self-play with sb3-contrib's MaskablePPO: the door that everybody knows.
+"""Self-play with sb3-contrib's MaskablePPO. `python -m train maskable-ppo`
 
-The learner sits at one seat of every lane, the seat rotating; the others are played by `OpponentPool`. PPO with a real
-entropy bonus holds its own against the methods made for hidden information (arXiv:2502.08938).
+One seat of each game learns, and the seat rotates from game to game; the opponents come from `OpponentPool`. PPO with
+an entropy bonus is as strong as methods made for imperfect information (arXiv:2502.08938).
 """
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box, Discrete
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
 
-from agents.compiled import compiled_among
-from agents.network import Layers, NetworkPlayer
-from felicity_env import OBS_SIZE, game_seed
-from felicity_env.game import NUM_ACTIONS
-from felicity_env.lanes import Lanes
-from train import checkpoint
-from train.config import MaskableConfig
-from train.opponents import OpponentPool
-from train.progress import Progress
-from train.run import Interrupt, Run
-from train.tensors import arrays_of, fits, layers_arrays, layers_of, optimizer_arrays, restore_optimizer, tensors_of
-from train.vec_env import LanesVecEnv
+from agents.network import NetworkPlayer
+from agents.policy_file import Layers
+from agents.tools.settings import check_at_least, check_positive, require
+from felicity_env import NUM_ACTIONS, OBS_SIZE, game_seed
+from felicity_env.learners import SingleLearnerGames
+from felicity_env.observation import OBS_HIGH, OBS_LOW
+from train.config import Config
+from train.opponents import PAST, SELF, OpponentPool
+from train.storage import (
+    arrays_to_layers,
+    arrays_to_tensors,
+    explain_mismatch,
+    layers_to_arrays,
+    load_checkpoint,
+    optimizer_to_arrays,
+    restore_optimizer,
+    save_checkpoint,
+    tensors_to_arrays,
+)
+from train.trainer import Interrupt, Progress, Run, prepare_process
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskablePPOConfig(Config):
+    """Train a player with MaskablePPO of sb3-contrib: one seat of each game learns."""
+
+    algorithm: ClassVar[str] = "maskable-ppo"
+    sources: ClassVar[tuple[str, ...]] = (SELF, PAST)
+
+    total_timesteps: int = 6_000_000
+    open_mice: bool = False
+    reward: Literal["win", "margin", "score", "round"] = "round"
+    reward_scale: float = 0.05
+    mix: tuple[str, ...] = ("self=0.4", "past=0.2", "anchor=0.2", "ev=0.1", "random=0.1")
+    """Players in the other seats, NAME=WEIGHT: `self` (the policy as it is now), `past` (earlier policies) or any
+    player code. Past policies and players by code keep the policy from adapting to itself alone."""
+    num_past: int = 2
+    """Number of past policies stored as opponents; each costs a call in every step."""
+    remember_every: int = 15
+    """Updates between two policies stored; larger keeps older opponents."""
+    batch_size: int = 4096
+    against: tuple[str, ...] = ("random", "anchor", "ev")
+    curve_every: int = 500_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "remember_every")
+        check_at_least(self, num_past=0)
+        has_past = self.weights.get(PAST, 0) > 0
+        require(self.num_past > 0 or not has_past, "--mix has past policies, but --num-past is 0")
+        require(self.rollout_size % self.batch_size == 0, "--batch-size must divide --num-envs times --num-steps")
+
+
+class SingleLearnerVecEnv(VecEnv):
+    """`SingleLearnerGames` as a Stable-Baselines3 `VecEnv` with action masks.
+
+    A transition runs from one decision of a game's learner to its next.
+    """
+
+    def __init__(self, games: SingleLearnerGames, *, reward_scale: float = 1.0) -> None:
+        self.games, self.reward_scale = games, reward_scale
+        num_games = games.batch.num_games
+        # The same empty dicts every time: creating hundreds per step keeps Python's garbage collector busy.
+        self._no_infos: list[dict[str, Any]] = [{} for _ in range(num_games)]
+        self._lengths = np.zeros(num_games, np.int64)
+        self._returns = np.zeros(num_games)
+        super().__init__(num_games, Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32), Discrete(NUM_ACTIONS))
+
+    def reset(self) -> np.ndarray:
+        """Return the observations of the games in progress; there is nothing to restart."""
+        return self.games.observations.copy()
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Play the actions, and the opponents up to the learners' next decisions."""
+        self.games.step(self._actions)
+        self._lengths += 1
+        terminated = self.games.terminated.copy()
+        rewards = (self.games.rewards * self.reward_scale).astype(np.float32)
+        self._returns += rewards
+        infos = self._no_infos.copy()
+        for game in np.flatnonzero(terminated).tolist():
+            infos[game] = {
+                "terminal_observation": self.games.final_observations[game].copy(),
+                "TimeLimit.truncated": False,
+                "episode": {"r": float(self._returns[game]), "l": int(self._lengths[game]), "t": 0.0},
+            }
+        self._lengths[terminated], self._returns[terminated] = 0, 0.0
+        return self.games.observations.copy(), rewards, terminated, infos
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Return whether the environments have an attribute."""
+        return attr_name in ("action_masks", "render_mode")
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute of every environment; only `render_mode` exists."""
+        if attr_name == "render_mode":
+            return [None] * self.num_envs
+        raise AttributeError(f"these environments have no attribute {attr_name!r}")
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Raise `AttributeError`: settings belong to the batch."""
+        raise AttributeError(f"these environments have no attribute {attr_name!r} to set")
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """Return the result of a method of every environment; only `action_masks` exists."""
+        if method_name == "action_masks":
+            return list(self.games.action_masks)
+        raise AttributeError(f"these environments have no method {method_name!r}")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Return False for every environment."""
+        return [False] * self.num_envs
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to release."""
 
 
 class MaskablePPOTrainer:
-    """A run in progress: model, lanes, opponents."""
+    """Training in progress: model, games, opponents."""
 
-    env_class = LanesVecEnv
+    config_class = MaskablePPOConfig
+    env_class = SingleLearnerVecEnv
 
-    def __init__(self, config: MaskableConfig, folder: Path) -> None:
+    def __init__(self, config: MaskablePPOConfig, folder: Path) -> None:
+        prepare_process(config.threads)
         self.config = config
         self.run = Run(config, folder, activation="tanh")
-        torch.set_num_threads(config.threads)
         self.pool = OpponentPool(config.weights, num_past=config.num_past)
+        # The model needs an environment, and its opponents a policy, before there is one: it starts with a blank one.
+        blank = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
+        self.pool.update(self.run.create_player(blank))
         self.updates = 0
-        self.env = self._new_env(restarted_at=0)
+        self.env = self._create_env(restarted_at=0)
         self.model = build_model(config, self.env)
 
-    def _new_env(self, *, restarted_at: int) -> LanesVecEnv:
-        """New lanes; after a restart with games of their own."""
-        config = self.config
-        batch = self.run.new_games(game_seed(config.seed, 0, restarted_at))
-        if self.pool.newest.player is None:
-            nobody = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
-            self.pool.update(self.run.player(nobody))
-        players = self.pool.players
-        places = lambda rows: self.pool.opposite(batch.game_seeds[rows])  # noqa: E731
-        lanes = Lanes(batch, players, places=places, compiled=compiled_among(players))
-        return self.env_class(lanes, reward_scale=config.reward_scale)
+    def _create_env(self, *, restarted_at: int) -> SingleLearnerVecEnv:
+        """Create new games; those after a restart differ from those of the start."""
+        batch = self.run.create_games(game_seed(self.config.seed, 0, restarted_at))
+        games = self.pool.begin_single_learner_games(batch)
+        return self.env_class(games, reward_scale=self.config.reward_scale)
 
     @property
     def timesteps(self) -> int:
-        """Decisions learned from."""
+        """Number of decisions learned from."""
         return self.model.num_timesteps
 
     def learn(self, progress: Progress) -> bool:
-        """Train to the end; False if the user stopped it before. The checkpoint is written either way."""
+        """Train to the end; return False if the user stopped it before. A checkpoint is written either way."""
         left = self.config.total_timesteps - self.timesteps
-        with closing(self.run.new_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
+        with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
             self.model.set_logger(logger)
             if left > 0:
-                callback = _Steering(self, progress, interrupt)
+                callback = _TrainingCallback(self, progress, interrupt)
                 self.model.learn(left, callback=callback, reset_num_timesteps=self.timesteps == 0)
                 self.model.num_timesteps = callback.learned
-            if not interrupt.wanted and not self._is_measured():
+            if not interrupt.is_requested and not self.run.has_curve_point(self.timesteps):
                 self.run.add_to_curve(self.layers(), self.timesteps, logger)
             logger.dump(self.timesteps)
             self.save()
-        return not interrupt.wanted
-
-    def _is_measured(self) -> bool:
-        """Whether the curve has a point of the policy as it is now."""
-        return bool(self.run.curve) and self.run.curve[-1]["timesteps"] == self.timesteps
+        return not interrupt.is_requested
 
     def layers(self) -> Layers:
-        """The policy's layers [in, out] as NumPy arrays."""
+        """Return copies of the policy's layers."""
         policy: Any = self.model.policy
         linear = [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
         return [(m.weight.detach().numpy().T.copy(), m.bias.detach().numpy().copy()) for m in linear]
 
     def player(self) -> NetworkPlayer:
-        """The policy as a player."""
-        return self.run.player(self.layers())
+        """Return the policy as a player."""
+        return self.run.create_player(self.layers())
 
     def save(self) -> None:
-        """Write the checkpoint. Games in flight are not in it: a resumed run begins new ones."""
+        """Write a checkpoint. It does not hold the games in progress: a resumed run begins new ones."""
         policy = self.model.policy
-        arrays = arrays_of("policy.", policy.state_dict()) | optimizer_arrays(policy.optimizer)
-        arrays |= layers_arrays(self.pool.past_layers()) | {"torch_random": torch.get_rng_state().numpy()}
-        checkpoint.save(self.run.folder, arrays, self.run.facts(self.timesteps, self.updates))
+        arrays = tensors_to_arrays("policy.", policy.state_dict()) | optimizer_to_arrays(policy.optimizer)
+        arrays |= layers_to_arrays(self.pool.past_layers()) | {"torch_random": torch.get_rng_state().numpy()}
+        save_checkpoint(self.run.folder, arrays, self.run.describe(self.timesteps, self.updates))
 
-    def restore(self, say: Callable[[str], Any]) -> None:
-        """Take up the run's newest checkpoint that is whole; `say` hears of others. Raises `RunError` if none fits."""
-        arrays, facts = checkpoint.load(self.run.folder, say=say)
-        with fits(self.run.folder):
-            self.model.policy.load_state_dict(tensors_of("policy.", arrays))
+    def restore(self, report: Callable[[str], Any]) -> None:
+        """Continue from the newest undamaged checkpoint; raise `UserError` if none fits. See `load_checkpoint`."""
+        arrays, metadata = load_checkpoint(self.run.folder, report=report)
+        with explain_mismatch(self.run.folder):
+            self.run.restore(metadata)
+            self.model.policy.load_state_dict(arrays_to_tensors("policy.", arrays))
             restore_optimizer(self.model.policy.optimizer, arrays)
             self.pool.update(self.player())
-            self.pool.restore_past([self.run.player(layers) for layers in layers_of(arrays)])
-            self.run.take_up(facts)
-            self.updates, self.model.num_timesteps = facts["updates"], facts["timesteps"]
+            self.pool.restore_past([self.run.create_player(layers) for layers in arrays_to_layers(arrays)])
+            self.updates, self.model.num_timesteps = metadata["updates"], metadata["timesteps"]
             torch.set_rng_state(torch.from_numpy(arrays["torch_random"]))
-        self.env = self._new_env(restarted_at=self.timesteps)
+        self.env = self._create_env(restarted_at=self.timesteps)
         self.model.set_env(self.env)
 
 
-def build_model(config: MaskableConfig, env: LanesVecEnv) -> MaskablePPO:
-    """MaskablePPO with the settings of a run."""
+def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> MaskablePPO:
+    """Build the model with the settings of a run."""
     return MaskablePPO(
         "MlpPolicy",
         env,
@@ -129,17 +233,17 @@ def build_model(config: MaskableConfig, env: LanesVecEnv) -> MaskablePPO:
     )
 
 
-class _Steering(BaseCallback):
-    """Between updates: renew the opponents, anneal, measure, save, show, and stop when asked."""
+class _TrainingCallback(BaseCallback):
+    """Work between updates: renew the opponents, anneal, measure, save, show progress, and stop when asked."""
 
     def __init__(self, trainer: MaskablePPOTrainer, progress: Progress, interrupt: Interrupt) -> None:
         super().__init__()
         self.trainer, self.progress, self.interrupt = trainer, progress, interrupt
-        self.learned = trainer.timesteps  # decisions; the model counts those of an interrupted rollout as well
+        self.learned = trainer.timesteps  # decisions; the model also counts those of an interrupted rollout
 
     def _on_step(self) -> bool:
         self.progress.advance_to(self.num_timesteps)
-        return not self.interrupt.wanted
+        return not self.interrupt.is_requested
 
     def _on_rollout_start(self) -> None:
         trainer, config = self.trainer, self.trainer.config
@@ -150,7 +254,7 @@ class _Steering(BaseCallback):
             trainer.pool.remember(newest, trainer.updates // config.remember_every)
         done = self.num_timesteps / config.total_timesteps
         self.model.ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done  # type: ignore[attr-defined]
-        if trainer.run.is_due(trainer.timesteps):
+        if trainer.run.is_curve_due(trainer.timesteps):
             self._measure()
 
     def _on_rollout_end(self) -> None:
@@ -158,7 +262,7 @@ class _Steering(BaseCallback):
         self.trainer.updates += 1
 
     def _measure(self) -> None:
-        """A point of the curve, and a checkpoint."""
+        """Add a point to the curve, and write a checkpoint."""
         trainer = self.trainer
         point = trainer.run.add_to_curve(trainer.layers(), trainer.timesteps, self.logger)
         trainer.save()

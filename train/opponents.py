@@ -1,9 +1,9 @@
-"""Who sits opposite the learner: its own newest and older selves, and players of the ladder.
+"""Opponents of the learners: their own current and past policies, and players by code.
 
-Each game that begins draws one of the sources for all other seats together, by `mix`: tables of equals teach more about
-an opponent than tables of strangers, and cost fewer calls. The newest self learns along after every update; older
-selves are kept at even intervals, so the learner cannot forget what it once knew. The draw depends on the seed of the
-game alone: there is no generator whose state would have to be saved.
+Each game draws one source from `mix` for all seats that do not learn: a table of equal opponents teaches more about
+them than a table of different ones, and needs fewer calls. Past policies are stored at even intervals, so that the
+learner does not forget how to play against them. The draw depends on the game's seed alone: no generator has to be
+saved.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,93 +11,92 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 import agents
-from agents.compiled import compiled_among
-from agents.network import Layers, NetworkPlayer, drawn
+from agents.compiled import select_compiled
+from agents.network import NetworkPlayer, draw_uniforms
+from agents.policy_file import Layers
 from felicity_env import Batch, Player, View
 from felicity_env.game import MAX_SEATS
-from felicity_env.tables import LEARNER, Tables
+from felicity_env.learners import LEARNER, LearningGames, SingleLearnerGames
 
 SELF, PAST = "self", "past"
-_SOURCE, _SEAT = 1, 2  # what is drawn from the seed of a game
+_SOURCE, _SEAT = 1, 2  # parts of a game's seed: what is drawn from them
 
 
 class _Snapshot:
-    """A seat for a past self whose layers can be exchanged."""
+    """Player whose network can be exchanged."""
 
     def __init__(self) -> None:
         self.player: NetworkPlayer | None = None
 
     def act(self, view: View) -> np.ndarray:
-        assert self.player is not None, "no layers yet"
+        assert self.player is not None, "no network yet"
         return self.player.act(view)
 
 
 class OpponentPool:
-    """The players of `Lanes` or `Tables`, and where they sit.
+    """Players of the seats that do not learn, and the draw of the seats.
 
-    mix: weight of each source that has all seats but one: "self", "past", or a code of `agents.make`. guests: weight of
-    each code that has one seat, while all others learn. num_past: how many older selves are kept.
+    mix: weight of each source: "self", "past", or a code of `agents.make`. num_past: number of past policies stored.
     """
 
-    def __init__(
-        self, mix: Mapping[str, float], *, guests: Mapping[str, float] | None = None, num_past: int = 0
-    ) -> None:
-        guests, num_past = guests or {}, num_past if mix.get(PAST) else 0
+    def __init__(self, mix: Mapping[str, float], *, num_past: int = 0) -> None:
+        num_past = num_past if mix.get(PAST) else 0
         self.newest = _Snapshot()
         self.past = [_Snapshot() for _ in range(num_past)]
-        codes = list(dict.fromkeys(code for code in (*mix, *guests) if code not in (SELF, PAST)))
+        codes = [code for code in mix if code not in (SELF, PAST)]
         self.players: list[Player] = [self.newest, *self.past, *(agents.make(code) for code in codes)]
-        numbers = {code: 1 + num_past + k for k, code in enumerate(codes)}
-        selves = [(0, mix.get(SELF, 0.0)), *((1 + k, mix.get(PAST, 0.0) / num_past) for k in range(num_past))]
-        ladder = [(numbers[code], weight) for code, weight in mix.items() if code in numbers]
-        sources = [*selves, *ladder, *((numbers[code], weight) for code, weight in guests.items())]
-        self._players = np.array([player for player, _ in sources])
-        self._is_guest = np.arange(len(sources)) >= len(sources) - len(guests)
-        weights = np.cumsum([weight for _, weight in sources])
+        past_weights = [mix.get(PAST, 0.0) / num_past] * num_past if num_past else []
+        weights = np.cumsum([mix.get(SELF, 0.0), *past_weights, *(mix[code] for code in codes)])
         self._thresholds = weights / weights[-1]
 
-    def _sources(self, games: np.ndarray) -> np.ndarray:
-        return self._thresholds.searchsorted(drawn(games, _SOURCE), side="right")
+    def _draw_players(self, game_seeds: np.ndarray) -> np.ndarray:
+        """Return the number of the player that each game draws, [K]; 0 is the current policy."""
+        return self._thresholds.searchsorted(draw_uniforms(game_seeds, _SOURCE), side="right")
 
-    def opposite(self, games: np.ndarray) -> np.ndarray:
-        """For games with these seeds uint64 [K]: the player in each place after the only learner's, [K, MAX_SEATS]."""
-        return np.repeat(self._players[self._sources(games)][:, None], MAX_SEATS, axis=1)
+    def draw_places(self, game_seeds: np.ndarray) -> np.ndarray:
+        """Return the player in each place after a single learner's, [K, MAX_SEATS]; game_seeds: uint64 [K]."""
+        return np.repeat(self._draw_players(game_seeds)[:, None], MAX_SEATS, axis=1)
 
-    def around(self, games: np.ndarray, num_players: np.ndarray) -> np.ndarray:
-        """For games with these seeds uint64 [K]: who sits in each seat, [K, MAX_SEATS].
+    def draw_seating(self, game_seeds: np.ndarray, num_players: np.ndarray) -> np.ndarray:
+        """Return the player or `LEARNER` in each seat, [K, MAX_SEATS]; game_seeds: uint64 [K].
 
-        With a drawn "self" all seats learn, with a guest all but its own, with any other source one.
+        All seats learn in a game that draws "self"; in any other one seat learns.
         """
-        sources = self._sources(games)
-        players, is_guest = self._players[sources], self._is_guest[sources]
-        first = (drawn(games, _SEAT) * num_players).astype(np.int64)
-        others = np.where(is_guest, 1, num_players - 1)
+        players = self._draw_players(game_seeds)
+        first = (draw_uniforms(game_seeds, _SEAT) * num_players).astype(np.int64)
         places = (np.arange(MAX_SEATS) - first[:, None]) % num_players[:, None]
-        learns = (players[:, None] == 0) | (places >= others[:, None])
+        learns = (players[:, None] == 0) | (places >= num_players[:, None] - 1)
         return np.where(learns, LEARNER, players[:, None])
 
-    def tables(self, batch: Batch) -> Tables:
-        """The tables of `batch`, with players and learners `around` them."""
-        seats = batch.num_players.astype(np.int64)
-        seating = lambda rows: self.around(batch.game_seeds[rows], seats[rows])  # noqa: E731
-        return Tables(batch, self.players, seating=seating, compiled=compiled_among(self.players))
+    def begin_games(self, batch: Batch) -> LearningGames:
+        """Begin the games of `batch` with learners and opponents in their seats."""
+        num_players = batch.num_players.astype(np.int64)
+        seating = lambda indices: self.draw_seating(batch.game_seeds[indices], num_players[indices])  # noqa: E731
+        games = LearningGames(batch, self.players, seating=seating, compiled=select_compiled(self.players))
+        games.begin()
+        return games
 
-    def update(self, self_now: NetworkPlayer) -> None:
-        """The newest self is now this; where there is no older one yet it stands in."""
-        self.newest.player = self_now
+    def begin_single_learner_games(self, batch: Batch) -> SingleLearnerGames:
+        """Begin the games of `batch` with one learner and its opponents in each."""
+        places = lambda indices: self.draw_places(batch.game_seeds[indices])  # noqa: E731
+        return SingleLearnerGames(batch, self.players, places=places, compiled=select_compiled(self.players))
+
+    def update(self, policy: NetworkPlayer) -> None:
+        """Set the current policy; it also stands in for past policies that do not exist yet."""
+        self.newest.player = policy
         for snapshot in self.past:
-            snapshot.player = snapshot.player or self_now
+            snapshot.player = snapshot.player or policy
 
-    def remember(self, self_now: NetworkPlayer, turn: int) -> None:
-        """The `turn`-th self to be kept: older ones give way in turn."""
+    def remember(self, policy: NetworkPlayer, turn: int) -> None:
+        """Store a policy in place of a past one; the places are used in turn."""
         if self.past:
-            self.past[turn % len(self.past)].player = self_now
+            self.past[turn % len(self.past)].player = policy
 
     def past_layers(self) -> Sequence[Layers]:
-        """For checkpoints: the older selves, in the order of their seats."""
+        """Return the layers of the past policies, for checkpoints."""
         return [snapshot.player.layers for snapshot in self.past if snapshot.player]
 
-    def restore_past(self, players: Sequence[NetworkPlayer]) -> None:
-        """The inverse of `past_layers`."""
-        for snapshot, player in zip(self.past, players, strict=True):
-            snapshot.player = player
+    def restore_past(self, policies: Sequence[NetworkPlayer]) -> None:
+        """Set the past policies from a checkpoint."""
+        for snapshot, policy in zip(self.past, policies, strict=True):
+            snapshot.player = policy

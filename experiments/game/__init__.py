@@ -1,5 +1,5 @@
-"""What the game is like, question by question; `python -m experiments.anatomy` asks them all.
+"""Questions about the game, measured in games among copies of one player; `anatomy` answers them all.
 
-A function `*_columns` reduces games to a value in each block (deal): [blocks], or [blocks, K]. `columns.estimated`
-makes estimates of all columns at once.
+A function `compute_*_columns` reduces games to columns. A column holds one value for each block (deal): [blocks], or
+[blocks, K] for K columns side by side. `columns.estimate_columns` estimates the means of all columns at once.
 """

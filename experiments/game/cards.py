@@ -1,10 +1,10 @@
-"""What is a card worth?"""
+"""Values of the cards: what a card does in its round, and what holding it does to the game."""
 
 import numpy as np
 
-from experiments.game.columns import weighted_mean
-from experiments.game.copies import Played, Table, base_deals, begun, play_changed
-from felicity_env import SETUPS
+from experiments.game.columns import average
+from experiments.game.copies import Copies, PlayedGames, list_deals, play_states, redeal
+from felicity_env import Setup
 from felicity_env.game import NUM_CARDS, sack_value
 from felicity_env.kernel import kernel
 from felicity_env.notation import card_text
@@ -18,53 +18,52 @@ def _sack_values(rows, out):
         out[k] = sack_value(rows[k], len(rows[k]))
 
 
-def sack_values(rows: np.ndarray) -> np.ndarray:
-    """What each row [..., cards] is worth, bought or not."""
+def compute_sack_values(rows: np.ndarray) -> np.ndarray:
+    """Return the value of each row of cards [..., cards], bought or not."""
     flat = np.ascontiguousarray(rows).reshape(-1, rows.shape[-1])
     out = np.empty(len(flat), np.int64)
     _sack_values(flat, out)
     return out.reshape(rows.shape[:-1])
 
 
-def card_columns(played: Played) -> dict[str, np.ndarray]:
-    """Columns [blocks, cards]: the placer's gain, the worth of a row with the card, each less that over all rounds.
+def compute_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
+    """Return columns [blocks, cards]: the gain of who placed a card and the value of its row, minus their means.
 
-    What goes along with a card, not what it brings: a player chooses the round that it lays a card in, and bids by what
-    it laid. (`anchor` lays its cards at random; there the gain is the card's effect in the round.)
+    These are correlations: a player chooses the round in which it places a card, and bids by what it placed. (`anchor`
+    places random cards; its gain is the effect of the card in the round.)
     """
-    placed, gain = played.rounds["cards"][..., : played.seats], played.gain
-    rows, values = played.rows, sack_values(played.rows)
-    gains = [weighted_mean(gain, placed == card) for card in range(NUM_CARDS)]
-    sacks = [weighted_mean(values, (rows == card).any(axis=-1)) for card in range(NUM_CARDS)]
+    placed, gain = games.rounds["cards"][..., : games.seats], games.gain
+    rows, values = games.rows, compute_sack_values(games.rows)
+    gains = [average(gain, placed == card) for card in range(NUM_CARDS)]
+    sacks = [average(values, (rows == card).any(axis=-1)) for card in range(NUM_CARDS)]
     return {
         "gain_of_placer": np.column_stack(gains) - gain.mean(axis=(1, 2, 3))[:, None],
         "sack": np.column_stack(sacks) - values.mean(axis=(1, 2))[:, None],
-        "same_card": _same_card(placed),
+        "same_card": _same_card_column(placed),
     }
 
 
-def _same_card(placed: np.ndarray) -> np.ndarray:
-    """A column [blocks]: how often two seats lay the same card in a round; it is 0.1 if they lay by chance."""
+def _same_card_column(placed: np.ndarray) -> np.ndarray:
+    """Return a column [blocks]: how often two seats place the same card in a round; 0.1 if all cards are random."""
     seats = placed.shape[-1]
     same = (placed[..., None] == placed[..., None, :]).sum(axis=(-2, -1)) - seats
     return same.mean(axis=(1, 2)) / (seats * (seats - 1))
 
 
-def lacking_deals(deals: np.ndarray) -> np.ndarray:
-    """Each of `deals` [B] ten times, [B, cards]: seat 0 lacks (R2.4) each card in turn, and nothing else is changed."""
+def remove_each_card(setup: Setup, deals: np.ndarray) -> np.ndarray:
+    """Return each of `deals` [B] with each card in turn removed (R2.4) from seat 0, [B, cards]; all else is equal."""
     changed = np.repeat(deals, NUM_CARDS)
     changed["removed"][:, 0] = np.tile(np.arange(NUM_CARDS), len(deals))
-    setup = SETUPS[int(deals["num_seats"][0])]
-    return begun(setup, changed).reshape(len(deals), NUM_CARDS)
+    return redeal(setup, changed).reshape(len(deals), NUM_CARDS)
 
 
-def holding_columns(table: Table) -> dict[str, np.ndarray]:
-    """Columns [blocks, cards]: what it is worth to a seat to hold a card, in win share and margin.
+def compute_holding_columns(copies: Copies) -> dict[str, np.ndarray]:
+    """Return columns [blocks, cards]: the value of holding a card, in win share and margin.
 
-    An experiment: nine of ten cards are dealt, so a seat that lacks a card plays the other nine. The worth of holding a
-    card is the average over which card it lacks, less the result when it lacks this one, everything else in the deal
-    and the players' random draws being equal. It counts all that follows in the game, what the others make of it too.
+    This is an experiment. A seat is dealt nine of ten cards, so a seat without one card plays the other nine. The value
+    of holding a card is the mean result over all removed cards minus the result when this card is removed, with the
+    same rest of the deal and the same random streams. It includes everything that follows in the game.
     """
-    played = play_changed(table, SETUPS[table.seats], lacking_deals(base_deals(table)))
-    results = {"holding_win_share": played.win_share[..., 0], "holding_margin": played.margin[..., 0]}
+    games = play_states(copies, copies.setup, remove_each_card(copies.setup, list_deals(copies)))
+    results = {"holding_win_share": games.win_share[..., 0], "holding_margin": games.margin[..., 0]}
     return {name: values.mean(axis=1, keepdims=True) - values for name, values in results.items()}

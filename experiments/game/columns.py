@@ -1,4 +1,4 @@
-"""Estimates of many columns at once: a column [blocks] holds a value for each block, and its mean is the answer."""
+"""Estimates of the means of many columns, arrays [blocks] with one value for each block."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -6,52 +6,53 @@ from typing import Any
 
 import numpy as np
 
-from agents.estimates import BOOTSTRAPS, INTERVAL, Estimate
+from agents.arena.estimates import BOOTSTRAPS, INTERVAL, Estimate
 
 
-def per(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Columns whose mean over blocks is sum(totals) / sum(counts), for bootstrapping a ratio as a mean.
+def linearise_ratio(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return columns whose mean over blocks is sum(totals) / sum(counts), to bootstrap a ratio as a mean.
 
-    The ratio is linearised at its value: a block counts by its deviation from it (delta method). nan if nothing counts.
+    The ratio is linearised at its value: each block contributes its deviation from it (delta method). The columns are
+    nan if all counts are 0.
     """
     with np.errstate(invalid="ignore"):
         ratio = totals.sum(axis=0) / counts.sum(axis=0)
         return ratio + (totals - ratio * counts) / counts.mean(axis=0)
 
 
-def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """A column [blocks] for the mean of `values` [blocks, ...] weighted by `weights`; a mask picks some of them."""
+def average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return a column [blocks] for the mean of `values` [blocks, ...] under `weights`, which may be a mask."""
     axes = tuple(range(1, values.ndim))
-    return per((values * weights).sum(axis=axes), weights.sum(axis=axes))
+    return linearise_ratio((values * weights).sum(axis=axes), weights.sum(axis=axes))
 
 
-def resampled_means(columns: np.ndarray) -> np.ndarray:
-    """Means [BOOTSTRAPS, K] of resamples of the rows of `columns` [N, K]; the same resamples for all columns."""
+def resample_means(columns: np.ndarray) -> np.ndarray:
+    """Return the means [BOOTSTRAPS, K] of resamples of the rows of `columns` [N, K]; all columns share the resamples.
+
+    The resamples are those of `agents.arena.estimates.bootstrap`.
+    """
     rng, rows = np.random.default_rng(0), len(columns)
     means = np.empty((BOOTSTRAPS, columns.shape[1]))
     for k in range(BOOTSTRAPS):
-        drawn = np.bincount(rng.integers(rows, size=rows), minlength=rows)
-        means[k] = drawn @ columns / rows
+        counts = np.bincount(rng.integers(rows, size=rows), minlength=rows)
+        means[k] = counts @ columns / rows
     return means
 
 
-def estimated(answers: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Every column as value, low, high, blocks: one for [N], a list for [N, K]; None where there is nothing to average.
-
-    What `agents.estimates.bootstrap` gives for each column, with the resamples drawn once for all.
-    """
+def estimate_columns(answers: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Estimate every answer: one estimate for a column [N], a list for [N, K], None where nothing can be averaged."""
     columns = np.column_stack(list(answers.values()))
-    bounds = np.percentile(resampled_means(columns), INTERVAL, axis=0)
+    bounds = np.percentile(resample_means(columns), INTERVAL, axis=0)
     rows = zip(columns.mean(axis=0), *bounds, strict=True)
-    made = iter([estimate_of(*row, blocks=len(columns)) for row in rows])
+    estimates = iter([round_estimate(*row, blocks=len(columns)) for row in rows])
     return {
-        name: next(made) if answer.ndim == 1 else [next(made) for _ in range(answer.shape[1])]
+        name: next(estimates) if answer.ndim == 1 else [next(estimates) for _ in range(answer.shape[1])]
         for name, answer in answers.items()
     }
 
 
-def estimate_of(value: float, low: float, high: float, *, blocks: int) -> dict[str, Any] | None:
-    """An estimate as it is stored, to five places; None unless all its numbers are finite."""
+def round_estimate(value: float, low: float, high: float, *, blocks: int) -> dict[str, Any] | None:
+    """Return an estimate as it is stored, with five decimals; None unless all its numbers are finite."""
     if not np.isfinite([value, low, high]).all():
         return None
     value, low, high = (round(float(number), 5) for number in (value, low, high))

@@ -1,9 +1,9 @@
-"""Tables of copies of one player: what they play, and what they would play if we changed something in the deal.
+"""Games among copies of one player, also from deals in which one thing is changed.
 
-What all players agree on at such tables is about the game. A player that uses no chance needs care: its copies lay the
-same cards at the same time, and hardly more than one game is ever played (`cards.card_columns` measures it). As chess
-programs are compared from drawn openings, the copies here lay a card by chance now and then (they *tremble*), and
-choose the others, and all their bids, themselves.
+An answer on which all players agree is about the game. A player without randomness needs care: its copies place the
+same cards at the same time, and hardly more than one game is ever played (`cards.py` measures this). Chess programs
+are compared from drawn openings for this reason. Here a copy sometimes places a random card (it *trembles*), and
+chooses the other cards and all its bids itself.
 """
 
 from typing import NamedTuple
@@ -11,27 +11,25 @@ from typing import NamedTuple
 import numpy as np
 
 import agents
-from agents.arena import deal_blocks, play_blocks, seat_streams
-from agents.games import Games
-from agents.playout import MARGIN, WIN
-from felicity_env import SETUPS, Player, Setup, View
-from felicity_env.game import DUMMY, MAX_SEATS, PLACE, begin
+from agents.arena.blocks import deal_blocks, list_streams, measure_seats, play_blocks
+from agents.arena.games import Games
+from felicity_env import Player, Setup, View
+from felicity_env.game import DUMMY, PLACE, begin
 from felicity_env.kernel import kernel
-from felicity_env.random_stream import below, mix
-from felicity_env.rewards import step_rewards
-from felicity_env.view import random_action
+from felicity_env.player import random_action
+from felicity_env.random_stream import draw_below, mix
 
-CHANCES = 1 << 20  # a chance is a number of so many
+PROBABILITY_STEPS = 1 << 20  # resolution of a probability
 
 
-class Table(NamedTuple):
+class Copies(NamedTuple):
     """Copies of a player, and the deals that they play."""
 
     code: str
-    seats: int
-    num_blocks: int
+    setup: Setup
+    num_deals: int
     seed: int
-    tremble: float  # the chance that a copy lays a uniformly random card instead of the one it chooses
+    tremble: float  # probability that a copy places a uniformly random card instead of its own choice
 
     @property
     def player(self) -> Player:
@@ -41,95 +39,87 @@ class Table(NamedTuple):
 
 
 class Trembling:
-    """A player that now and then lays a card by chance."""
+    """Player that places a random card with some probability, and otherwise acts as another player."""
 
-    def __init__(self, player: Player, chance: float) -> None:
-        self.player, self.chance = player, chance
+    def __init__(self, player: Player, probability: float) -> None:
+        self.player, self.probability = player, probability
 
     def act(self, view: View) -> np.ndarray:
-        """Integers [B]."""
+        """Return legal actions, integers [B]."""
         actions = np.array(self.player.act(view), np.int64)
-        _tremble(view.states, view.seeds, self.chance, actions)
+        _tremble(view.states, view.seeds, self.probability, actions)
         return actions
 
 
 @kernel
-def _tremble(states, words, chance, actions):
+def _tremble(states, seeds, probability, actions):
     for k in range(len(states)):
-        word = mix(words[k])  # not the word that the player drew from
-        if states[k].phase == PLACE and below(word, CHANCES) < chance * CHANCES:
-            actions[k] = random_action(states[k], mix(word))
+        bits = mix(seeds[k])  # independent of the bits that the player used
+        if states[k].phase == PLACE and draw_below(bits, PROBABILITY_STEPS) < probability * PROBABILITY_STEPS:
+            actions[k] = random_action(states[k], mix(bits))
 
 
-class Played(NamedTuple):
-    """Games played to their end. B blocks, G games in each, R rounds, S seats."""
+class PlayedGames(NamedTuple):
+    """Records of games that were played to the end. B blocks, G games in each, R rounds, S seats."""
 
+    setup: Setup
     rounds: np.ndarray  # ROUND [B, G, R]
     win_share: np.ndarray  # [B, G, S]
     margin: np.ndarray  # [B, G, S]
 
     @property
     def seats(self) -> int:
-        return self.win_share.shape[-1]
+        """Number of seats."""
+        return self.setup.seats
 
     @property
     def bought(self) -> np.ndarray:
-        """Whether a seat bought the sack of a round, [B, G, R, S]."""
+        """Mask of the seats that bought the sack of a round, [B, G, R, S]."""
         return self.rounds["winner"][..., None] == np.arange(self.seats)
 
     @property
     def taken(self) -> np.ndarray:
-        """Mice that a seat was paid for passing, [B, G, R, S]."""
+        """Mice that each seat was paid for passing, [B, G, R, S]."""
         return self.rounds["taken"][..., : self.seats]
 
     @property
     def profit(self) -> np.ndarray:
-        """Worth of the sack less its price for the seat that bought it, 0 for the others, [B, G, R, S]."""
+        """Value of the sack minus its price for the seat that bought it, 0 for the others, [B, G, R, S]."""
         return (self.rounds["value"] - self.rounds["price"])[..., None] * self.bought
 
     @property
     def gain(self) -> np.ndarray:
-        """Mice and cat points that a seat gained in a round, [B, G, R, S]."""
+        """Mice and cat points that each seat gained in a round, [B, G, R, S]."""
         return self.taken + self.profit
 
     @property
     def rows(self) -> np.ndarray:
-        """The cards of a round, by seat, the dummy's last, [B, G, R, cards]."""
-        sets = [*range(self.seats), *[DUMMY] * SETUPS[self.seats].dummy]
+        """Cards of each round by seat, the dummy's last, [B, G, R, cards]."""
+        sets = [*range(self.seats), *[DUMMY] * self.setup.dummy]
         return self.rounds["cards"][..., sets]
 
 
-def play_table(table: Table) -> Played:
-    """Every deal under all rotations."""
-    blocks = play_blocks([table.player] * table.seats, num_blocks=table.num_blocks, seed=table.seed)
-    player_in = np.argsort(blocks.seats, axis=2)  # each seat
-    shares, margins = (np.take_along_axis(blocks.measures[name], player_in, axis=2) for name in ("win_share", "margin"))
-    return Played(blocks.rounds, shares, margins)
+def play_copies(copies: Copies) -> PlayedGames:
+    """Play every deal under all rotations."""
+    setup = copies.setup
+    blocks = play_blocks([copies.player] * setup.seats, num_deals=copies.num_deals, seed=copies.seed, setup=setup)
+    players = np.argsort(blocks.seats, axis=2)  # the player in each seat
+    by_seat = (np.take_along_axis(blocks.measures[name], players, axis=2) for name in ("win_share", "margin"))
+    return PlayedGames(setup, blocks.rounds, *by_seat)
 
 
-def base_deals(table: Table) -> np.ndarray:
-    """The deal of each block, STATE [B]."""
-    return deal_blocks(table.seats, range(table.num_blocks), table.seed)[:: table.seats]
+def list_deals(copies: Copies) -> np.ndarray:
+    """Return the deal of each block, STATE [B]."""
+    return deal_blocks(copies.setup, range(copies.num_deals), copies.seed)[:: copies.setup.seats]
 
 
-def begun(setup: Setup, deals: np.ndarray) -> np.ndarray:
-    """States [N] of `setup` about to begin with the chance (removed cards, dummy, start player) of `deals` [N]."""
+def redeal(setup: Setup, deals: np.ndarray) -> np.ndarray:
+    """Return first states [N] of `setup` with the removed cards, dummy order and start seats of `deals` [N]."""
     states = np.repeat(setup.blank_state(), len(deals))
     for name in ("removed", "dummy_cards", "start_seat"):
         states[name] = deals[name]
     _begin(states)
     return states
-
-
-def play_changed(table: Table, setup: Setup, states: np.ndarray) -> Played:
-    """The games of `setup` that begin with `states` [B, G]; random draws are the same in all games of a block."""
-    streams = seat_streams(table.seats, range(table.num_blocks), table.seed)[:: table.seats]
-    games = Games(setup, states.ravel(), np.repeat(streams, states.shape[1]), np.zeros((states.size, setup.seats), int))
-    games.play([table.player])
-    shares, margins = np.empty((2, states.size, MAX_SEATS))
-    _count_up(games.states, shares, margins)
-    by_game = (games.rounds, shares[:, : setup.seats], margins[:, : setup.seats])
-    return Played(*(values.reshape(*states.shape, -1) for values in by_game))
 
 
 @kernel
@@ -138,8 +128,12 @@ def _begin(states):
         begin(states[k])
 
 
-@kernel
-def _count_up(states, shares, margins):
-    for k in range(len(states)):
-        step_rewards(states[k], WIN, shares[k])
-        step_rewards(states[k], MARGIN, margins[k])
+def play_states(copies: Copies, setup: Setup, states: np.ndarray) -> PlayedGames:
+    """Play on from the first states [B, G] of `setup`; all games of a block have the same random streams."""
+    streams = list_streams(copies.setup, range(copies.num_deals), copies.seed)[:: copies.setup.seats]
+    seating = np.zeros((states.size, setup.seats), int)
+    games = Games(setup, states.ravel(), np.repeat(streams, states.shape[1]), seating)
+    games.play([copies.player])
+    measures = measure_seats(games, setup.seats)
+    by_game = (games.rounds, measures["win_share"], measures["margin"])
+    return PlayedGames(setup, *(values.reshape(*states.shape, -1) for values in by_game))

@@ -1,54 +1,53 @@
-"""What is the last mouse card worth?"""
+"""Value of the last mouse card, which pays the last seat that passes."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from experiments.game.columns import weighted_mean
-from experiments.game.copies import Played, Table, base_deals, begun, play_changed
-from experiments.game.rounds import is_dry, is_void, round_columns
-from felicity_env import SETUPS, Setup
+from experiments.game.columns import average
+from experiments.game.copies import Copies, PlayedGames, list_deals, play_states, redeal
+from experiments.game.rounds import compute_round_columns, is_dry, is_void
+from felicity_env import Setup
 
-MICE = tuple(range(7))  # on the last mouse card; with more on it somebody could hold more than can be bid (F2)
-TIMES_TAKEN = tuple(range(5))  # how often a seat takes the last mouse card in a game; the last: so often or oftener
+MICE = tuple(range(7))  # amounts on the last mouse card; with more, a seat could hold more than can be bid (F2)
+TIMES_TAKEN = tuple(range(5))  # how often a seat takes the last mouse card in a game; the last entry includes more
 
 
-def last_card_columns(played: Played) -> dict[str, np.ndarray]:
-    """Columns [blocks]: what buyers gain beside it, where the points of a victory come from, and who takes it wins?"""
-    dry, void = is_dry(played.rounds), is_void(played.rounds)
-    is_last = (played.rounds["passed"][..., : played.seats] == played.seats - 1) & (played.taken > 0)
-    profit = played.rounds["value"] - played.rounds["price"]
-    sources = {"last_card": played.taken * is_last, "other_cards": played.taken * ~is_last, "sacks": played.profit}
+def compute_last_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
+    """Return columns [blocks]: profits of buyers, sources of points, win share by how often a seat takes the card."""
+    dry, void = is_dry(games.rounds), is_void(games.rounds)
+    is_last = (games.rounds["passed"][..., : games.seats] == games.seats - 1) & (games.taken > 0)
+    profit = games.rounds["value"] - games.rounds["price"]
+    sources = {"last_card": games.taken * is_last, "other_cards": games.taken * ~is_last, "sacks": games.profit}
     points = {name: values.sum(axis=2) for name, values in sources.items()}
     return {
-        "profit_of_buyer": weighted_mean(profit, ~dry & ~void),
-        "profit_of_buyer_dry": weighted_mean(profit, dry & ~void),
+        "profit_of_buyer": average(profit, ~dry & ~void),
+        "profit_of_buyer_dry": average(profit, dry & ~void),
         **{f"seat_from_{name}": values.mean(axis=(1, 2)) for name, values in points.items()},
-        **{f"winner_from_{name}": weighted_mean(values, played.win_share) for name, values in points.items()},
-        "win_share_by_times": _by_times(played.win_share, is_last.sum(axis=2)),
+        **{f"winner_from_{name}": average(values, games.win_share) for name, values in points.items()},
+        "win_share_by_times": _average_by_times(games.win_share, is_last.sum(axis=2)),
     }
 
 
-def _by_times(shares: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Columns [blocks, TIMES_TAKEN]: mean of `shares` of the seats that took the last mouse card so many times."""
+def _average_by_times(win_shares: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return columns [blocks, TIMES_TAKEN]: mean win share of the seats that took the last mouse card that often."""
     capped = np.minimum(times, TIMES_TAKEN[-1])
-    return np.column_stack([weighted_mean(shares, capped == k) for k in TIMES_TAKEN])
+    return np.column_stack([average(win_shares, capped == k) for k in TIMES_TAKEN])
 
 
-def with_last_mouse_card(seats: int, mice: int) -> Setup:
-    """The standard game, but the last mouse card holds `mice`."""
-    standard = SETUPS[seats]
-    return replace(standard, mouse_cards=(*standard.mouse_cards[:-1], mice))
+def change_last_mouse_card(setup: Setup, mice: int) -> Setup:
+    """Return the setup with `mice` on its last mouse card."""
+    return replace(setup, mouse_cards=(*setup.mouse_cards[:-1], mice))
 
 
-def changed_card_columns(table: Table) -> dict[str, np.ndarray]:
-    """Columns [blocks, MICE]: prices, void and dry rounds if the last mouse card held other mice.
+def compute_changed_card_columns(copies: Copies) -> dict[str, np.ndarray]:
+    """Return columns [blocks, MICE]: prices, void and dry rounds for each amount on the last mouse card.
 
-    An experiment on the same deals. The players see the mice but were not made for them: `ev` reckons with what lies on
-    the card, `tuned` with weights that were found for 6, `anchor` with what a pass pays at the moment.
+    This is an experiment on the same deals. The players see the mice but were not made for other amounts: `ev` counts
+    what is on the card, `tuned` has weights found for 6, and `anchor` counts what a pass pays at the moment.
     """
-    runs, deals = [], base_deals(table)
+    runs, deals = [], list_deals(copies)
     for mice in MICE:
-        setup = with_last_mouse_card(table.seats, mice)
-        runs.append(round_columns(play_changed(table, setup, begun(setup, deals)[:, None])))
+        setup = change_last_mouse_card(copies.setup, mice)
+        runs.append(compute_round_columns(play_states(copies, setup, redeal(setup, deals)[:, None])))
     return {f"if_{name}": np.column_stack([run[name] for run in runs]) for name in ("price", "void", "dry")}

@@ -1,4 +1,4 @@
-"""The figures, drawn from the answers as they are stored."""
+"""Figures of the anatomy, drawn from its stored results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,21 +13,21 @@ from felicity_env.game import MAX_ROUNDS, MAX_SEATS
 
 
 class Panel(NamedTuple):
-    """A row of a figure: an answer, point by point."""
+    """Row of a figure: one answer, point by point."""
 
     answer: str
     y_label: str
     x_label: str
     ticks: Sequence[Any]
-    base: Callable[[int], float] | None = None  # a line to compare with, for a number of seats
+    baseline: Callable[[int], float] | None = None  # height of a line to compare with, for a number of seats
 
 
-def _zero(seats: int) -> float:
+def _zero(num_players: int) -> float:
     return 0.0
 
 
-def _par(seats: int) -> float:
-    return 1 / seats
+def _par(num_players: int) -> float:
+    return 1 / num_players
 
 
 _PLACES = ("starts", *range(1, MAX_SEATS))
@@ -43,60 +43,62 @@ FIGURES = {
         Panel("gain_of_placer", "placer's points in the round\n(less the average)", "card", CARDS, _zero),
     ),
     "rounds": (
-        Panel("dry_by_round", "share of dry rounds", "round", _ROUNDS),
-        Panel("void_by_round", "share of void rounds", "round", _ROUNDS),
+        Panel("dry_by_round", "fraction of dry rounds", "round", _ROUNDS),
+        Panel("void_by_round", "fraction of void rounds", "round", _ROUNDS),
     ),
     "last_mouse_card": (
         Panel("win_share_by_times", "win share", "times it takes the last mouse card", _TIMES, _par),
         Panel("if_price", "mean price, mice", "if the last mouse card held .. mice", MICE),
     ),
 }
-STYLES = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
-def figures(results: Mapping[str, Any]) -> dict[str, Figure]:
-    """All figures by name."""
-    drawn = {name: figure_of(name, results["tables"]) for name in FIGURES}
-    return drawn | {"non_buyers": non_buyers_figure(results["non_buyers"])}
+def draw_figures(results: Mapping[str, Any]) -> dict[str, Figure]:
+    """Return all figures by name."""
+    figures = {name: draw_figure(name, results["tables"]) for name in FIGURES}
+    return figures | {"non_buyers": draw_non_buyers(results["non_buyers"])}
 
 
-def figure_of(name: str, answers: Sequence[Mapping[str, Any]]) -> Figure:
-    """A row for each panel of a figure, a column for each number of seats, a colour for each player."""
-    columns, panels = _seats_in(answers), FIGURES[name]
-    figure, axes = _axes(len(panels), len(columns))
+def draw_figure(name: str, answers: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw a figure with a row for each of its panels, a column for each setup and a colour for each player."""
+    columns, panels = _by_setup(answers), FIGURES[name]
+    figure, axes = _create_axes(len(panels), len(columns))
     for panel, line in zip(panels, axes, strict=True):
-        for seats, axis in zip(columns, line, strict=True):
-            _draw_panel(axis, panel, seats, [row for row in answers if row["num_players"] == seats])
+        for rows, axis in zip(columns.values(), line, strict=True):
+            _draw_panel(axis, panel, rows)
         line[0].set_ylabel(panel.y_label)
-    for seats, axis in zip(columns, axes[0], strict=True):
-        axis.set_title(f"{seats} players")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(STYLES))
+    for (title, _), axis in zip(columns.items(), axes[0], strict=True):
+        axis.set_title(title)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(MARKERS))
     return figure
 
 
-def _seats_in(answers: Sequence[Mapping[str, Any]]) -> list[int]:
-    return sorted({row["num_players"] for row in answers})
+def _by_setup(answers: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the rows of each setup by its name, those with the fewest seats first."""
+    ordered = sorted(answers, key=lambda row: row["num_players"])
+    return {name: [row for row in ordered if row["setup"] == name] for name in {row["setup"]: 0 for row in ordered}}
 
 
-def _axes(rows: int, columns: int) -> tuple[Figure, np.ndarray]:
+def _create_axes(rows: int, columns: int) -> tuple[Figure, np.ndarray]:
     figure = Figure(figsize=(3.9 * columns, 0.6 + 2.8 * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, sharey="row")
 
 
-def _draw_panel(axis: Axes, panel: Panel, seats: int, shown: Sequence[Mapping[str, Any]]) -> None:
-    for k, row in enumerate(shown):
-        shift = 0.6 * ((k + 0.5) / len(shown) - 0.5)
-        _draw_points(axis, row[panel.answer], shift=shift, fmt=STYLES[k % len(STYLES)], label=row["player"])
-    if panel.base:
-        axis.axhline(panel.base(seats), color="grey", linestyle=":", zorder=0)
-    places = len(shown[0][panel.answer])
+def _draw_panel(axis: Axes, panel: Panel, rows: Sequence[Mapping[str, Any]]) -> None:
+    for k, row in enumerate(rows):
+        shift = 0.6 * ((k + 0.5) / len(rows) - 0.5)
+        _draw_points(axis, row[panel.answer], shift=shift, fmt=MARKERS[k % len(MARKERS)], label=row["player"])
+    if panel.baseline:
+        axis.axhline(panel.baseline(rows[0]["num_players"]), color="grey", linestyle=":", zorder=0)
+    places = len(rows[0][panel.answer])
     axis.set_xticks(range(places), [str(tick) for tick in panel.ticks[:places]])
     axis.set_xlabel(panel.x_label)
     axis.grid(alpha=0.3)
 
 
 def _draw_points(axis: Axes, estimates: Sequence[Any], *, shift: float, fmt: str, label: str) -> None:
-    """Points with their intervals, beside those of other series."""
+    """Draw points with their intervals, shifted to stand beside those of other players."""
     known = [(place, estimate) for place, estimate in enumerate(estimates) if estimate]
     values = np.array([[estimate[key] for key in ("value", "low", "high")] for _, estimate in known])
     spread = np.abs(values[:, 1:] - values[:, :1]).T
@@ -104,18 +106,17 @@ def _draw_points(axis: Axes, estimates: Sequence[Any], *, shift: float, fmt: str
     axis.errorbar(places, values[:, 0], spread, fmt=fmt, markersize=4, capsize=2, linewidth=1, label=label)
 
 
-def non_buyers_figure(answers: Sequence[Mapping[str, Any]]) -> Figure:
-    """Victories without a sack over how reckless the others are."""
-    columns = _seats_in(answers)
-    figure, axes = _axes(1, len(columns))
-    for seats, axis in zip(columns, axes[0], strict=True):
-        for row in answers:
-            if row["num_players"] == seats:
-                _draw_curve(axis, row)
-        axis.axhline(1 / seats, color="grey", linestyle=":", label="par")
-        axis.set(title=f"one against {seats - 1}", xlabel="mice the others bid above the worth", ylim=(0, 1))
+def draw_non_buyers(answers: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw the fraction of games won without a sack over the mice that the others overbid."""
+    columns = _by_setup(answers)
+    figure, axes = _create_axes(1, len(columns))
+    for (title, rows), axis in zip(columns.items(), axes[0], strict=True):
+        for row in rows:
+            _draw_curve(axis, row)
+        axis.axhline(1 / rows[0]["num_players"], color="grey", linestyle=":", label="par")
+        axis.set(title=title, xlabel="mice that the others bid above the value", ylim=(0, 1))
         axis.grid(alpha=0.3)
-    axes[0, 0].set_ylabel("share of games won\nwithout a sack")
+    axes[0, 0].set_ylabel("fraction of games won\nwithout a sack")
     axes[0, 0].legend()
     return figure
 

@@ -1,25 +1,25 @@
-"""How often are rounds dry (without mice) or void (nobody buys), and what is a sack sold for?"""
+"""Frequencies of dry rounds (no mice on the mouse cards) and void rounds (nobody buys), and prices of sacks."""
 
 import numpy as np
 
-from experiments.game.columns import weighted_mean
-from experiments.game.copies import Played
+from experiments.game.columns import average
+from experiments.game.copies import PlayedGames
 from felicity_env.game import NO_SEAT
 
 
 def is_dry(rounds: np.ndarray) -> np.ndarray:
-    """Whether there are no mice on the mouse cards (R6.2, R6.3)."""
+    """Return a mask of the rounds without mice on the mouse cards (R6.2, R6.3)."""
     return rounds["mice"] == 0
 
 
 def is_void(rounds: np.ndarray) -> np.ndarray:
-    """Whether nobody buys (R4.9)."""
+    """Return a mask of the rounds in which nobody buys (R4.9)."""
     return rounds["winner"] == NO_SEAT
 
 
-def round_columns(played: Played) -> dict[str, np.ndarray]:
-    """Shares of dry and void rounds: columns [blocks, rounds] by number, [blocks] of all."""
-    dry, void = is_dry(played.rounds), is_void(played.rounds)
+def compute_round_columns(games: PlayedGames) -> dict[str, np.ndarray]:
+    """Return frequencies of dry and void rounds: columns [blocks, rounds] by number, [blocks] over all rounds."""
+    dry, void = is_dry(games.rounds), is_void(games.rounds)
     after_void = dry[..., 1:] & void[..., :-1]
     return {
         "dry": dry.mean(axis=(1, 2)),
@@ -27,6 +27,6 @@ def round_columns(played: Played) -> dict[str, np.ndarray]:
         "void": void.mean(axis=(1, 2)),
         "dry_by_round": dry.mean(axis=1),
         "void_by_round": void.mean(axis=1),
-        "price": weighted_mean(played.rounds["price"], ~void),
-        "sack_bought": weighted_mean(played.rounds["value"], ~void),
+        "price": average(games.rounds["price"], ~void),
+        "sack_bought": average(games.rounds["value"], ~void),
     }

@@ -1,0 +1,183 @@
+"""Blocks: deals played under all rotations of the seats, and the measures of each player in them.
+
+A block is one deal under all rotations of the seats. Rotating cancels the advantage of seats and cards, so a block is
+one fair comparison, and blocks are independent. Rotating does not cancel who sits next to whom, which matters; every
+block therefore draws its own circular order of the players.
+
+    blocks = play_blocks([make("tuned"), *(make("ev") for _ in range(3))], num_deals=1000, seed=7)
+    bootstrap(blocks.block_means(0))                                     # win share of `tuned` against three `ev`
+
+Block k of a seed has the same deal and the same random streams of its seats, whoever plays, however many blocks are
+played and in however many parts. Parts that are concatenated (`Blocks.concatenate`) equal the whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from agents.arena.estimates import Estimate, Paired, bootstrap, compare_paired
+from agents.arena.games import Games, PlayerError
+from felicity_env.game import MAX_SEATS, STATE, Setup, deal, rank
+from felicity_env.kernel import kernel
+from felicity_env.player import Player
+from felicity_env.random_stream import check_seed, next_game_seed
+from felicity_env.rewards import reward_code, step_rewards
+from felicity_env.setups import standard_setup
+
+__all__ = ["MEASURES", "Blocks", "Estimate", "Paired", "PlayerError", "bootstrap", "compare_paired", "play_blocks"]
+
+_DEAL_STREAM, _PLAY_STREAM, _ORDER_STREAM = 1, 2, 3
+_WIN, _MARGIN = reward_code("win"), reward_code("margin")
+MEASURES = {  # of a player in a game
+    "win_share": "1/k to each of k winners (R7.2)",
+    "margin": "own score minus the mean score of the others",
+    "rank": "1 is best; players with equal score and cat points share a rank",
+    "score": "cat points and mice",
+    "mice": "mice at the end of the game",
+    "sacks": "number of sacks bought",
+    "profit": "values of the sacks bought minus their prices",
+    "forfeits": "games lost by an illegal action",
+}
+
+
+@kernel
+def _deal_blocks(blank, seed, blocks, rotations, states):
+    for k in range(len(states)):
+        states[k] = blank[0]
+        deal(states[k], next_game_seed(seed, _DEAL_STREAM, blocks[k // rotations]))
+
+
+@kernel
+def _list_streams(seed, blocks, rotations, streams):
+    for k in range(len(streams)):
+        block_seed = next_game_seed(seed, _PLAY_STREAM, blocks[k // rotations])
+        streams[k] = next_game_seed(block_seed, k % rotations, 0)
+
+
+def deal_blocks(setup: Setup, blocks: range, seed: int) -> np.ndarray:
+    """Return the first states of the games of `blocks`, STATE [blocks * rotations]; a block's games have one deal."""
+    states = np.empty(len(blocks) * setup.seats, STATE)
+    _deal_blocks(setup.blank_state(), np.uint64(seed), np.array(blocks, np.int64), setup.seats, states)
+    return states
+
+
+def list_streams(setup: Setup, blocks: range, seed: int) -> np.ndarray:
+    """Return the seeds that `decision_seed` splits among the seats of each game, uint64 [blocks * rotations]."""
+    streams = np.empty(len(blocks) * setup.seats, np.uint64)
+    _list_streams(np.uint64(seed), np.array(blocks, np.int64), setup.seats, streams)
+    return streams
+
+
+def draw_seats(num_players: int, blocks: range, seed: int) -> np.ndarray:
+    """Return the seat of every player in each game, int64 [blocks, rotations, players].
+
+    Player 0 has seat r in rotation r. The others follow in a circular order that is drawn for each block.
+    """
+    orders = list(permutations(range(1, num_players)))
+    block_orders = [orders[next_game_seed(seed, _ORDER_STREAM, block) % len(orders)] for block in blocks]
+    places = np.array([(0, *order) for order in block_orders])
+    return (places[:, None, :] + np.arange(num_players)[:, None]) % num_players
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Results of blocks: arrays [blocks, rotations, players], with the players in the order they were named."""
+
+    measures: dict[str, np.ndarray]  # one array for each of `MEASURES`
+    seats: np.ndarray  # seat of each player, see `draw_seats`
+    rounds: np.ndarray  # ROUND [blocks, rotations, rounds]; its entries are by seat
+
+    def block_means(self, player: int, measure: str = "win_share") -> np.ndarray:
+        """Return the mean of a player's measure over the rotations of each block, [blocks]."""
+        return self.measures[measure][:, :, player].mean(axis=1)
+
+    def block_means_by_seat(self, player: int, measure: str = "win_share") -> np.ndarray:
+        """Return a player's measure in each seat, [blocks, seats]."""
+        by_rotation = np.argsort(self.seats[:, :, player], axis=1)
+        return np.take_along_axis(self.measures[measure][:, :, player], by_rotation, axis=1)
+
+    def block_means_by_place(self, player: int, measure: str = "win_share") -> np.ndarray:
+        """Return a player's measure in each place, counted from the first start player, [blocks, places]."""
+        by_seat, num_players = self.block_means_by_seat(player, measure), self.rounds.shape[1]
+        starts = self.rounds["start_seat"][:, 0, :1]
+        return np.take_along_axis(by_seat, (starts + np.arange(num_players)) % num_players, axis=1)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Blocks"]) -> "Blocks":
+        """Return the blocks of several parts as one."""
+        measures = {name: np.concatenate([part.measures[name] for part in parts]) for name in MEASURES}
+        return cls(measures, *(np.concatenate([getattr(part, name) for part in parts]) for name in ("seats", "rounds")))
+
+
+def play_blocks(players: Sequence[Player], *, num_deals: int | range, seed: int, setup: Setup | None = None) -> Blocks:
+    """Play every deal under all rotations of the seats.
+
+    players: one object for each place. num_deals: how many blocks, or which ones. setup: by default the standard one
+    for this number of players.
+
+    An illegal action forfeits its game: the game stops, its player ranks last with a win share of 0, and the others
+    share the victory. Raises `PlayerError` (with the number of the place) if a player raises.
+    """
+    setup = standard_setup(len(players)) if setup is None else setup
+    if len(players) != setup.seats:
+        raise ValueError(f"the setup has {setup.seats} seats, not {len(players)}: name one player for each")
+    blocks = num_deals if isinstance(num_deals, range) else range(num_deals)
+    if not len(blocks) or blocks.start < 0:
+        raise ValueError(f"num_deals must be at least 1, or a range of blocks from 0 on, not {num_deals!r}")
+    check_seed(seed)
+    seats = draw_seats(setup.seats, blocks, seed)
+    seating = np.argsort(seats.reshape(-1, setup.seats), axis=1)
+    games = Games(setup, deal_blocks(setup, blocks, seed), list_streams(setup, blocks, seed), seating)
+    games.play(players)
+    by_seat = {name: values.reshape(seats.shape) for name, values in measure_seats(games, setup.seats).items()}
+    measures = {name: np.take_along_axis(values, seats, axis=2) for name, values in by_seat.items()}
+    return Blocks(measures, seats, games.rounds.reshape(len(blocks), setup.seats, -1))
+
+
+def estimate_measures(blocks: Blocks, players: Sequence[int]) -> dict[str, Any]:
+    """Return an estimate of every measure, averaged over some of the players, as stored in results."""
+    means = {name: np.mean([blocks.block_means(player, name) for player in players], axis=0) for name in MEASURES}
+    return {name: asdict(bootstrap(values)) for name, values in means.items()}
+
+
+@kernel
+def _measure_ends(states, win_shares, margins, ranks):
+    for k in range(len(states)):
+        step_rewards(states[k], _WIN, win_shares[k])
+        step_rewards(states[k], _MARGIN, margins[k])
+        for seat in range(states[k].num_seats):
+            ranks[k, seat] = rank(states[k], seat)
+
+
+def measure_seats(games: Games, num_seats: int) -> dict[str, np.ndarray]:
+    """Return every measure by seat, float64 [games, seats]."""
+    states, rounds = games.states, games.rounds
+    win_shares, margins, ranks = np.zeros((3, len(states), MAX_SEATS))
+    _measure_ends(states, win_shares, margins, ranks)
+    bought = rounds["winner"][:, :, None] == np.arange(num_seats)
+    mice, cats = states["mice"][:, :num_seats], states["cat_points"][:, :num_seats]
+    measures: dict[str, Any] = {
+        "win_share": win_shares[:, :num_seats],
+        "margin": margins[:, :num_seats],
+        "rank": ranks[:, :num_seats],
+        "score": mice + cats,
+        "mice": mice,
+        "sacks": bought.sum(axis=1),
+        "profit": ((rounds["value"] - rounds["price"])[:, :, None] * bought).sum(axis=1),
+        "forfeits": games.forfeited[:, None] == np.arange(num_seats),
+    }
+    _score_forfeits(measures, num_seats)
+    return {name: measures[name].astype(float) for name in MEASURES}
+
+
+def _score_forfeits(measures: dict[str, np.ndarray], num_seats: int) -> None:
+    """Set the measures of forfeited games: the offender is last, the others share the victory."""
+    games = measures["forfeits"].any(axis=1)
+    offends = measures["forfeits"][games]
+    measures["win_share"][games] = np.where(offends, 0, 1 / (num_seats - 1))
+    measures["rank"][games] = np.where(offends, num_seats, 1)
+    scores = measures["score"][games]
+    measures["margin"][games] = scores - (scores.sum(axis=1, keepdims=True) - scores) / (num_seats - 1)

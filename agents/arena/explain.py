@@ -1,0 +1,214 @@
+"""Explanation of a decision by a policy: `python -m agents explain GAME --player net:RUN --decision 42`.
+
+For a decision of a stored game it shows what the seat saw, the probability of each action under the policy, the win
+share that the policy may expect from here, and the probabilities of the others' hidden cards by Bayes' rule, if they
+play as the policy does. Without `--decision` it lists all decisions.
+
+    from agents.arena.explain import explain_decision
+    explain_decision(game, 42, agents.make("net:RUN"))    # in a notebook: probabilities, value and beliefs as arrays
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from agents.arena.estimates import Estimate, bootstrap
+from agents.arena.games import Games
+from agents.mixture import PolicyPlayer
+from agents.posterior import HiddenCards, compute_posteriors, draw_worlds
+from agents.registry import make
+from agents.tools.settings import check_at_least
+from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_CARDS, State
+from felicity_env.game_record import Game
+from felicity_env.information import redact
+from felicity_env.notation import action_text, card_text, loads
+from felicity_env.player import View
+from felicity_env.random_stream import game_seed
+from felicity_env.render.text import render_view
+from felicity_env.rewards import reward_code, step_rewards
+
+_WIN = reward_code("win")
+_MIN_PROBABILITY = 0.005  # of an action, to be listed
+
+
+@dataclass(frozen=True)
+class Config:
+    """Explain a decision of a stored game."""
+
+    game: Annotated[Path, tyro.conf.Positional]
+    """File with a game in notation, complete or not."""
+    player: str = "net"
+    """Code of the policy that explains: net or net:PATH."""
+    decision: int | None = None
+    """Number of the decision, from 1; leave it out to list all decisions."""
+    worlds: int = 1000
+    """Number of worlds that are played to the end for the value; more make its interval narrower."""
+    seed: int = 0
+    """Seed of these worlds."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, worlds=2, seed=0)
+
+
+class Explanation(NamedTuple):
+    """Explanation of one decision: what the seat knew and what the policy made of it."""
+
+    seat: int
+    state: State  # as the seat may know it
+    open_mice: bool  # whether the policy sees the others' mice
+    probabilities: np.ndarray  # [NUM_ACTIONS]
+    taken: int | None  # the action of the game; None where the game stops
+    value: Estimate  # win share if all play on as the policy, over worlds drawn by belief
+    hidden: dict[int, HiddenCards]  # by other seat
+
+
+def explain_decision(
+    game: Game, decision: int, player: PolicyPlayer, *, worlds: int = 1000, seed: int = 0
+) -> Explanation:
+    """Return what `player` considers at a decision of a game, numbered from 1.
+
+    Raises `ValueError` if there is no such decision, or if the player has no action probabilities.
+    """
+    check_policy(player)
+    is_over = game.final_states()["seat"][0] == NO_SEAT
+    last = len(game.actions) + (not is_over)  # the decision where the game stops can be explained too
+    if not 1 <= decision <= last:
+        raise ValueError(f"--decision must be 1 to {last}, not {decision}")
+    before = replace(game, actions=game.actions[: decision - 1])
+    view = _view_states(before.final_states())
+    seat = int(view.seats[0])
+    hidden = compute_posteriors(before, seat, player)
+    drawn_worlds = draw_worlds(before, seat, hidden, worlds, np.random.default_rng(seed))
+    return Explanation(
+        seat=seat,
+        state=view.states[0],
+        open_mice=any(member.open_mice for member in player.members),
+        probabilities=player.probabilities(view)[0],
+        taken=game.actions[decision - 1] if decision <= len(game.actions) else None,
+        value=bootstrap(play_worlds(before, drawn_worlds, seat, player, seed=seed)),
+        hidden=hidden,
+    )
+
+
+def _view_states(states: np.ndarray) -> View:
+    seats = states["seat"].astype(np.int64)
+    return View(redact(states, seats), seats, np.zeros(len(states), np.uint64))
+
+
+def play_worlds(game: Game, worlds: np.ndarray, seat: int, player: PolicyPlayer, *, seed: int) -> np.ndarray:
+    """Return the win share of `seat` in each of the `worlds` when all play on as `player`."""
+    seeds = np.array([game_seed(seed, world, 0) for world in range(len(worlds))], np.uint64)
+    games = Games(game.setup, worlds, seeds, np.zeros((len(worlds), game.setup.seats), np.int64))
+    games.play([player])
+    rewards = np.empty(MAX_SEATS)
+    return np.array([_compute_win_share(state, seat, rewards) for state in games.states])
+
+
+def _compute_win_share(state: State, seat: int, out: np.ndarray) -> float:
+    step_rewards(state, _WIN, out)
+    return float(out[seat])
+
+
+def compute_card_probabilities(cards: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the probability of each card [NUM_CARDS]; negative entries of `cards` are no cards."""
+    is_card = cards >= 0
+    return np.bincount(cards[is_card], weights[is_card], minlength=NUM_CARDS)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def build_decision_table(game: Game, player: PolicyPlayer) -> Table:
+    """Return every decision of the game with its probability under the policy and the policy's most likely action."""
+    table = Table("decision", "round", "seat", "action", "probability", "most likely", "", title="Decisions")
+    states = [state.copy() for _, state in game.states() if state["seat"] != NO_SEAT]
+    for number, (state, action) in enumerate(zip_longest(states, game.actions), start=1):
+        probabilities = player.probabilities(_view_states(np.array([state])))[0]
+        best = int(probabilities.argmax())
+        taken = ("to come", "") if action is None else (action_text(action), f"{probabilities[action]:.2f}")
+        most_likely = (action_text(best), f"{probabilities[best]:.2f}")
+        table.add_row(str(number), str(state["round_number"] + 1), str(state["seat"]), *taken, *most_likely)
+    return table
+
+
+def build_action_table(explanation: Explanation) -> Table:
+    """Return the actions that the policy considers, the most likely first."""
+    table = Table("action", "probability", "", title=f"Action probabilities of the policy at seat {explanation.seat}")
+    order = np.argsort(-explanation.probabilities)
+    for action in order[(explanation.probabilities[order] >= _MIN_PROBABILITY) | (order == explanation.taken)]:
+        probability = float(explanation.probabilities[action])
+        mark = " <- taken" if action == explanation.taken else ""
+        table.add_row(action_text(int(action)), f"{probability:.3f}", "#" * round(30 * probability) + mark)
+    return table
+
+
+def build_belief_table(explanation: Explanation) -> Table:
+    """Return the probabilities of the others' removed and face-down cards: by the rules alone, and by their actions."""
+    table = Table(title="What the others hide, in %: by the rules alone, and by their actions")
+    for name in ("seat", "card", "by", *map(card_text, range(NUM_CARDS))):
+        table.add_column(name, justify="right", no_wrap=True)
+    for seat, hidden in explanation.hidden.items():
+        for cells in _list_beliefs(hidden):
+            table.add_row(str(seat), *cells)
+    return table
+
+
+def _list_beliefs(hidden: HiddenCards) -> Iterator[list[str]]:
+    """Yield the rows of the belief table for one seat; a dot marks a card that is impossible by the rules."""
+    for name, cards in (("removed", hidden.removed), ("face down", hidden.placed)):
+        possible = compute_card_probabilities(cards, hidden.prior) > 0
+        for source, weights in (("rules", hidden.prior), ("actions", hidden.posterior)):
+            percent = 100 * compute_card_probabilities(cards, weights)
+            if possible.any():
+                yield [name, source, *(f"{p:.0f}" if ok else "." for p, ok in zip(percent, possible, strict=True))]
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def read_game(path: Path) -> Game:
+    """Return the game in a file; raise `ValueError` naming the file and the line at fault."""
+    try:
+        return loads(path.read_text())
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def make_policy(code: str) -> PolicyPlayer:
+    """Make a player that has action probabilities; raise `ValueError` if the player of the code has none."""
+    player: Any = make(code)
+    try:
+        check_policy(player)
+    except ValueError as error:
+        raise ValueError(f"--player {code}: {error}") from error
+    return player
+
+
+def check_policy(player: Any) -> None:
+    """Raise `ValueError` unless the player has action probabilities."""
+    if not isinstance(player, PolicyPlayer):
+        raise ValueError("only networks (net, net:PATH) have action probabilities")
+    if any(member.greedy for member in player.members):
+        raise ValueError("a greedy policy always takes its best action; leave out the option greedy")
+
+
+def main(config: Config) -> None:
+    """Print the list of decisions, or the explanation of one."""
+    console, game, player = Console(), read_game(config.game), make_policy(config.player)
+    if config.decision is None:
+        console.print(build_decision_table(game, player))
+        return
+    explanation = explain_decision(game, config.decision, player, worlds=config.worlds, seed=config.seed)
+    drawing = render_view(explanation.state, explanation.seat, open_mice=explanation.open_mice)
+    console.print(drawing, markup=False, highlight=False)
+    console.print(build_action_table(explanation))
+    text = "win share expected, if all play on as the policy: {value:.3f} ({low:.3f} to {high:.3f})"
+    console.print(text.format(**asdict(explanation.value)), highlight=False)
+    console.print(build_belief_table(explanation))

@@ -1,0 +1,176 @@
+"""Games that players play to the end, many side by side, with a record of every round.
+
+A game has two independent sources of chance: its deal, and a seed from which each seat derives random bits for every
+decision (`random_stream.decision_seed`). So who sits at a table changes neither the deal nor what another seat draws.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from agents.compiled import select_compiled
+from felicity_env import Batch, Player, Setup
+from felicity_env.game import (
+    AUCTION,
+    DUMMY,
+    MAX_ROUNDS,
+    MAX_SEATS,
+    MAX_SETS,
+    NO_CARD,
+    NO_SEAT,
+    NUM_ACTIONS,
+    PASS,
+    PLACE,
+    is_legal,
+    is_terminal,
+    pass_pays,
+    step,
+)
+from felicity_env.game_record import legal_text
+from felicity_env.kernel import kernel
+from felicity_env.learners import new_loop
+from felicity_env.notation import dumps
+
+ROUND = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("start_seat", np.int16),
+                ("mice", np.int16),  # on the mouse cards at the start; 0 in a dry round
+                ("cards", np.int16, MAX_SETS),  # placed by each seat, and the dummy's
+                ("passed", np.int16, MAX_SEATS),  # 1 for the first seat to pass, 2 for the second, ...; 0: did not pass
+                ("taken", np.int16, MAX_SEATS),  # mice taken for passing
+                ("winner", np.int16),  # NO_SEAT if nobody bought
+                ("price", np.int16),
+                ("value", np.int16),  # of the sack sold
+            ]
+        ),
+    )
+)
+
+
+class PlayerError(Exception):
+    """A player that raised, or did not answer with integers; the message says what, and holds the text of the game.
+
+    place: number of the player.
+    """
+
+    def __init__(self, place: int, reason: str, text: str) -> None:
+        super().__init__(place, reason, text)
+        self.place, self.reason, self.text = place, reason, text
+
+    def __str__(self) -> str:
+        return f"{self.reason}\nin the game\n{self.text}"
+
+
+class Games:
+    """Games from given positions, `states` STATE [G], with seeds [G] for the players' randomness.
+
+    seating: number of the player in each seat, integers [G, seats]. After `play`: `states` are final, `rounds`
+    ROUND [G, MAX_ROUNDS] say what happened (rounds before the first position stay empty), and `forfeited` [G] is the
+    seat that answered with an illegal action, which ended its game at once, or NO_SEAT.
+    """
+
+    def __init__(self, setup: Setup, states: np.ndarray, seeds: np.ndarray, seating: np.ndarray) -> None:
+        self.setup, self.seating = setup, seating
+        self.batch = Batch(len(states), setup=setup, record=True, autoreset=False)
+        self.batch.start(states, seeds)
+        self.states = self.batch.states
+        self.forfeited = np.full(len(states), NO_SEAT)
+        self.rounds = np.zeros((len(states), MAX_ROUNDS), ROUND)
+        self.rounds["cards"], self.rounds["winner"] = NO_CARD, NO_SEAT
+        self.rounds["start_seat"][:, 0] = states["start_seat"]  # known even if a forfeit comes before the first card
+
+    def play(self, players: Sequence[Player]) -> None:
+        """Play all games to their end. Raise `PlayerError` if a player raises or does not answer with integers."""
+        compiled, loop = select_compiled(players), new_loop(self.batch)
+        loop.numbers[:, : self.setup.seats] = compiled.numbers[self.seating]
+        indices = np.arange(len(self.states))
+        while True:
+            compiled.play(self.batch.buffers, self.batch.settings, indices, loop)
+            indices = indices[(self.batch.seats[indices] != NO_SEAT) & (self.forfeited[indices] == NO_SEAT)]
+            if not len(indices):
+                break
+            acting = self.seating[indices, self.batch.seats[indices]]
+            for place in np.unique(acting):
+                self._ask(int(place), players[place], indices[acting == place])
+        buffers = self.batch.buffers
+        _record_rounds(buffers.first_states.copy(), buffers.actions, buffers.lengths, self.rounds)
+
+    def _ask(self, place: int, player: Player, indices: np.ndarray) -> None:
+        actions = self._answer(place, player, indices)
+        legal = np.zeros(len(indices), np.bool_)
+        _check_legal(self.states, indices, actions, legal)
+        self.batch.step(actions[legal], indices[legal])
+        self.forfeited[indices[~legal]] = self.batch.seats[indices[~legal]]
+
+    def _answer(self, place: int, player: Player, indices: np.ndarray) -> np.ndarray:
+        try:
+            return _check_answer(player.act(self.batch.view(indices)), len(indices))
+        except Exception as error:  # a player is foreign code: whatever it raises is reported with its game
+            game = self._find_culprit(player, indices)
+            raise PlayerError(place, f"{type(error).__name__}: {error}", self.text(game)) from error
+
+    def _find_culprit(self, player: Player, indices: np.ndarray) -> int:
+        """Return the first game in which the player fails by itself; else the first game."""
+        for game in indices:
+            try:
+                _check_answer(player.act(self.batch.view(np.array([game]))), 1)
+            except Exception:  # as above
+                return int(game)
+        return int(indices[0])
+
+    def text(self, index: int) -> str:
+        """Return the game so far in notation, and what the seat to act may do."""
+        state = self.states[index]
+        turn = "" if is_terminal(state) else f"seat {state.seat} to act: {legal_text(state)}\n"
+        return dumps(self.batch.game(index)) + turn
+
+
+def _check_answer(answer: Any, count: int) -> np.ndarray:
+    actions = np.asarray(answer)
+    if actions.shape != (count,) or not np.issubdtype(actions.dtype, np.integer):
+        raise TypeError(f"act(view) must answer with {count} integers, not {actions.dtype} {list(actions.shape)}")
+    return actions.astype(np.int64)
+
+
+@kernel
+def _check_legal(states, indices, actions, legal):
+    for k in range(len(indices)):
+        action = actions[k]
+        legal[k] = 0 <= action < NUM_ACTIONS and is_legal(states[indices[k]], action)
+
+
+@kernel
+def _record_rounds(states, actions, lengths, rounds):
+    """Replay games from their first states, in place, and write what happened in each round."""
+    for game in range(len(states)):
+        for k in range(lengths[game]):
+            _record_decision(states[game], actions[game, k], rounds[game])
+
+
+@kernel
+def _record_decision(state, action, rounds):
+    entry = rounds[state.round_number]
+    seat, phase, round_number = state.seat, state.phase, state.round_number
+    if phase == PLACE:
+        if state.row_size == state.has_dummy:
+            _open_round(state, entry)
+        entry.cards[seat] = action
+    elif action == PASS:
+        entry.passed[seat] = state.passes + 1
+        entry.taken[seat] = pass_pays(state)
+    step(state, action)
+    if phase == AUCTION and (is_terminal(state) or state.round_number != round_number):
+        entry.winner, entry.price, entry.value = state.last_winner, state.last_price, state.last_value
+
+
+@kernel
+def _open_round(state, entry):
+    entry.start_seat = state.start_seat
+    for k in range(state.num_seats - 1):
+        entry.mice += state.pots[k]
+    if state.has_dummy:
+        entry.cards[DUMMY] = state.row[0]

@@ -1,0 +1,259 @@
+"""Matches between players: played in parts by several processes, stored in a folder, resumed where they stopped.
+
+A match is a setup and the codes of its players, and the first player is the one that is measured. It is played in parts
+of some deals. Every part is a file, and a part that exists is not played again. The content of a part depends on the
+players, the seed and the deals alone. A folder therefore stores the seed and a digest of the rules and the arena, and
+the parts of a match are in a folder named by a digest of its players.
+"""
+
+import hashlib
+import json
+import multiprocessing
+import re
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+from agents.arena import blocks as arena_blocks
+from agents.arena.blocks import MEASURES, Blocks, play_blocks
+from agents.arena.games import PlayerError
+from agents.registry import PLAYERS, is_search, make, player_digest
+from agents.tools.files import UserError, check_same_settings, write_atomically, write_json
+from agents.tools.threads import use_one_blas_thread
+from felicity_env.game import Setup
+from felicity_env.kernel import code_digest
+from felicity_env.player import Player
+from felicity_env.random_stream import game_seed
+from felicity_env.setups import setup_name
+
+SEARCHES = tuple(code for code in PLAYERS if is_search(code))
+Report = Callable[[int, int, float | None], None]  # takes parts done, all parts, seconds left
+
+
+@dataclass(frozen=True)
+class Match:
+    """A setup and the codes of the players that meet in it; the first player is the one that is measured."""
+
+    codes: tuple[str, ...]
+    setup: Setup
+
+    @classmethod
+    def one_against(cls, one: str, rest: str, setup: Setup) -> "Match":
+        """Return the match of one player against copies of another."""
+        return cls((one, *[rest] * (setup.seats - 1)), setup)
+
+    @property
+    def is_pair(self) -> bool:
+        """True if one player meets copies of another."""
+        return len(set(self.codes)) == 2 and len(set(self.codes[1:])) == 1
+
+    @property
+    def is_mixed(self) -> bool:
+        """True if more than two players meet and all differ."""
+        return len(set(self.codes)) == self.setup.seats > 2
+
+    def name_folder(self, digests: Mapping[str, str]) -> str:
+        """Return a readable folder name that differs between different matches; `digests` are those of the players."""
+        words = [re.sub(r"[^A-Za-z0-9]+", "_", code)[-20:] for code in dict.fromkeys(self.codes)]
+        players = "\n".join(f"{code} {digests[code]}" for code in self.codes)
+        digest = hashlib.sha256(players.encode()).hexdigest()[:8]
+        return "-".join([setup_name(self.setup), *words, digest])
+
+
+class Part(NamedTuple):
+    """A part of a match: the deals from `first` to before `last`."""
+
+    match: Match
+    first: int
+    last: int
+    seed: int
+    path: Path
+
+
+class Failure(NamedTuple):
+    """A player that raised, what it raised, and the game in notation."""
+
+    code: str
+    reason: str
+    game: str
+
+
+@dataclass
+class MatchResults:
+    """The blocks of every match that was played whole, and the players that failed."""
+
+    blocks: dict[Match, Blocks]
+    failures: list[Failure]
+
+
+def win_shares_against_copies(
+    one: Player, rest_code: str, setup: Setup, *, num_deals: int | range, seed: int
+) -> np.ndarray:
+    """Return the win share in each block, [blocks], of `one` against copies of the player with the code `rest_code`."""
+    rest = (make(rest_code) for _ in range(setup.seats - 1))
+    return play_blocks([one, *rest], num_deals=num_deals, seed=seed, setup=setup).block_means(0)
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def open_folder(folder: Path, seed: int) -> None:
+    """Create the folder of a run; raise `UserError` if it holds something else or a run that cannot be resumed."""
+    digest = code_digest(Path(arena_blocks.__file__))
+    origin = {"seed": seed, "code of the rules, the arena or a heuristic": digest}
+    path = folder / "origin.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot create the folder {folder}: {error.strerror}") from error
+    if path.exists():
+        advice = "choose another --out, or delete it"
+        check_same_settings(json.loads(path.read_text()), origin, where=folder, advice=advice)
+    elif any(folder.iterdir()):
+        raise UserError(f"{folder} holds something else; choose another --out")
+    else:
+        write_json(path, origin)
+
+
+def list_parts(matches: Mapping[Match, int], *, seed: int, folder: Path, deals_per_part: int) -> list[Part]:
+    """Return all parts of matches with their numbers of deals.
+
+    The first part of every match comes before the second of any, so that the time left can soon be estimated.
+    """
+    digests = {code: player_digest(code) for code in {code for match in matches for code in match.codes}}
+    parts = []
+    for match, deals in matches.items():
+        place = folder / "parts" / match.name_folder(digests)
+        for first in range(0, deals, deals_per_part):
+            last = min(first + deals_per_part, deals)
+            parts.append(Part(match, first, last, seed, place / f"{first}-{last}.npz"))
+    return sorted(parts, key=lambda part: part.first)
+
+
+def play_part(part: Part) -> tuple[float, Failure | None]:
+    """Play a part and write its file; return the seconds it took, or the failure of a player."""
+    started = time.monotonic()
+    codes, setup = part.match.codes, part.match.setup
+    try:
+        seed = game_seed(part.seed, setup.seats, 0)
+        deals = range(part.first, part.last)
+        blocks = play_blocks([make(code) for code in codes], num_deals=deals, seed=seed, setup=setup)
+    except PlayerError as error:
+        return 0.0, Failure(codes[error.place], error.reason, error.text)
+    part.path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(part.path, lambda path: _save(path, blocks))
+    return time.monotonic() - started, None
+
+
+def _save(path: Path, blocks: Blocks) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, seats=blocks.seats, rounds=blocks.rounds, **blocks.measures)  # type: ignore[arg-type]
+
+
+def _load(path: Path) -> Blocks:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            return Blocks({name: stored[name] for name in MEASURES}, stored["seats"], stored["rounds"])
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
+        raise UserError(f"{path} is damaged ({error}); delete it, and the same command plays it again") from error
+
+
+# --- playing ----------------------------------------------------------------------------------------------------------
+
+
+def play_matches(
+    matches: Mapping[Match, int], *, seed: int, folder: Path, workers: int, deals_per_part: int, report: Report
+) -> MatchResults:
+    """Play every match over its number of deals; parts that the folder holds are not played again."""
+    open_folder(folder, seed)
+    parts = list_parts(matches, seed=seed, folder=folder, deals_per_part=deals_per_part)
+    missing = [part for part in parts if not part.path.exists()]
+    clock = _Clock(missing, len(parts), workers, report)
+    failures: dict[str, Failure] = {}
+    for part, seconds, failure in _play(missing, workers, lambda part: not failures.keys() & set(part.match.codes)):
+        clock.count(part, seconds)
+        if failure:
+            failures[failure.code] = failure
+    blocks = {
+        match: Blocks.concatenate([_load(part.path) for part in parts if part.match == match])
+        for match in matches
+        if not failures.keys() & set(match.codes)
+    }
+    return MatchResults(blocks, list(failures.values()))
+
+
+def _play(
+    parts: Sequence[Part], workers: int, is_wanted: Callable[[Part], bool]
+) -> Iterator[tuple[Part, float, Failure | None]]:
+    """Play the parts that are still wanted when their turn comes."""
+    if workers == 1:
+        yield from ((part, *play_part(part)) for part in parts if is_wanted(part))
+        return
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker) as pool:
+        try:
+            yield from _play_in_pool(pool, (part for part in parts if is_wanted(part)), 2 * workers)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+
+
+def _start_worker() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the process that waits for this one
+    use_one_blas_thread()
+
+
+def _play_in_pool(
+    pool: ProcessPoolExecutor, parts: Iterable[Part], most: int
+) -> Iterator[tuple[Part, float, Failure | None]]:
+    """Play parts with at most `most` of them in the pool, so that a part can still become unwanted."""
+    running: dict[Future[tuple[float, Failure | None]], Part] = {}
+    source = iter(parts)
+    while True:
+        while len(running) < most and (part := next(source, None)) is not None:
+            running[pool.submit(play_part, part)] = part
+        if not running:
+            return
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield (running.pop(future), *future.result())
+
+
+class _Clock:
+    """Estimate of the time left, from the seconds that the parts of each match took so far."""
+
+    def __init__(self, missing: Sequence[Part], total: int, workers: int, report: Report) -> None:
+        self.deals_left: dict[Match, int] = defaultdict(int)
+        for part in missing:
+            self.deals_left[part.match] += part.last - part.first
+        self.seconds: dict[Match, list[float]] = defaultdict(list)  # per deal
+        self.total, self.done, self.workers, self.report = total, total - len(missing), workers, report
+        report(self.done, total, None)
+
+    def count(self, part: Part, seconds: float) -> None:
+        """Count a part as done and report."""
+        deals = part.last - part.first
+        self.deals_left[part.match] -= deals
+        self.seconds[part.match].append(seconds / deals)
+        self.done += 1
+        needed = sum(deals * self._seconds_per_deal(match) for match, deals in self.deals_left.items())
+        self.report(self.done, self.total, needed / self.workers)
+
+    def _seconds_per_deal(self, match: Match) -> float:
+        """Return the mean over the parts of this match, or while there are none over those of all matches."""
+        others = (second for seconds in self.seconds.values() for second in seconds)
+        return float(np.mean(self.seconds.get(match) or list(others)))
+
+
+def list_failures(failures: Iterable[Failure]) -> list[dict[str, str]]:
+    """Return failures as they are stored in results."""
+    return [failure._asdict() for failure in failures]

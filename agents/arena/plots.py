@@ -1,0 +1,247 @@
+"""Plots of a tournament: how strong the players are, and what they do that makes them strong.
+
+Every figure has a panel for each setup. It is drawn from the stored results and the blocks of the matches.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from agents.arena.blocks import Blocks
+from agents.arena.estimates import Estimate, bootstrap
+from agents.arena.matches import MatchResults
+from felicity_env.setups import setup_name
+
+VALUE_BINS = np.arange(-15, 50, 5)
+MIN_SACKS = 30  # rounds behind a mean that is drawn
+
+
+class _Panel(NamedTuple):
+    """A panel of a figure; `codes` are the players of its setup in the order they were named."""
+
+    axis: Axes
+    setup: str
+    num_players: int
+    codes: list[str]
+
+    def compute_shift(self, code: str) -> float:
+        """Return how far to move the points of a player, so that points of different players stay visible."""
+        return 0.6 * (self.codes.index(code) / max(len(self.codes) - 1, 1) - 0.5)
+
+
+def _create_panels(results: dict[str, Any], *, height: float) -> tuple[Figure, list[_Panel]]:
+    setups = list(results["ratings"])
+    size = (4.6 * len(setups) + 0.6, height)
+    figure, axes = plt.subplots(1, len(setups), figsize=size, layout="constrained", squeeze=False)
+    panels = []
+    for axis, setup in zip(axes[0], setups, strict=True):
+        pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
+        panels.append(_Panel(axis, setup, pairs[0]["num_players"], list(dict.fromkeys(pair["one"] for pair in pairs))))
+        axis.set(title=setup)
+    return figure, panels
+
+
+def _finish(figure: Figure, path: Path) -> None:
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+def _list_blocks(panel: _Panel, matches: MatchResults, code: str) -> list[Blocks]:
+    """Return the blocks of the matches in which `code` plays alone against copies of another."""
+    return [
+        blocks
+        for match, blocks in matches.blocks.items()
+        if match.is_pair and match.codes[0] == code and setup_name(match.setup) == panel.setup
+    ]
+
+
+def _list_rounds(panel: _Panel, matches: MatchResults, code: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rounds [games, rounds] in which `code` plays alone, and its seats [games]."""
+    tables = _list_blocks(panel, matches, code)
+    rounds = np.concatenate([blocks.rounds.reshape(-1, blocks.rounds.shape[2]) for blocks in tables])
+    return rounds, np.concatenate([blocks.seats[:, :, 0].ravel() for blocks in tables])
+
+
+def _list_purchases(panel: _Panel, matches: MatchResults, code: str) -> np.ndarray:
+    """Return the rounds in which `code`, playing alone, bought the sack."""
+    rounds, seats = _list_rounds(panel, matches, code)
+    return rounds[rounds["winner"] == seats[:, None]]
+
+
+def draw_cross_table(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
+    """Draw a heat map of the win share of one against copies of another."""
+    size = max(len(points) for points in results["ratings"].values())
+    figure, panels = _create_panels(results, height=0.5 * size + 1.8)
+    for panel in panels:
+        axis, codes, par = panel.axis, panel.codes, 1 / panel.num_players
+        win_shares = np.full((len(codes), len(codes)), np.nan)
+        for pair in results["pairs"]:
+            if pair["setup"] == panel.setup:
+                place = codes.index(pair["one"]), codes.index(pair["rest"])
+                win_shares[place] = pair["measures"]["win_share"]["value"]
+        axis.imshow(np.log(np.clip(win_shares / par, 0.1, None)), cmap="RdBu", vmin=-1.6, vmax=1.6)
+        for (row, column), value in np.ndenumerate(win_shares):
+            if not np.isnan(value):
+                color = "white" if abs(np.log(max(value / par, 0.1))) > 1 else "black"
+                text = f"{value:.2f}".removeprefix("0")
+                axis.text(column, row, text, ha="center", va="center", fontsize=8, color=color)
+        axis.set_xticks(range(len(codes)), codes, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
+        axis.set_yticks(range(len(codes)), codes, fontsize=8)
+        axis.set(title=f"{panel.setup} (par {par:.2f})", xlabel=f"{panel.num_players - 1} copies of")
+    panels[0].axis.set_ylabel("win share of one")
+    _finish(figure, path)
+
+
+def draw_ratings(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
+    """Draw Plackett-Luce ratings with intervals."""
+    figure, panels = _create_panels(results, height=3.6)
+    for panel in panels:
+        points = {code: Estimate(**results["ratings"][panel.setup][code]) for code in panel.codes}
+        values = list(points.values())
+        panel.axis.errorbar(
+            [point.value for point in values], range(len(values)), xerr=_compute_errors(values), fmt="o", capsize=3
+        )
+        panel.axis.set_yticks(range(len(values)), points)
+        panel.axis.set_xlabel("rating (400 points: odds of ten to one)")
+        panel.axis.grid(alpha=0.3)
+    _finish(figure, path)
+
+
+def draw_prices(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
+    """Draw the mean price that each player pays, by the value of the sack."""
+    figure, panels = _create_panels(results, height=3.8)
+    for panel in panels:
+        for code in panel.codes:
+            bought = _list_purchases(panel, matches, code)
+            bins = np.digitize(bought["value"], VALUE_BINS)
+            prices = [bought["price"][bins == k] for k in range(1, len(VALUE_BINS))]
+            means = [price.mean() if len(price) >= MIN_SACKS else np.nan for price in prices]
+            panel.axis.plot(VALUE_BINS[:-1] + 2, means, marker=".", label=code)
+        panel.axis.plot(VALUE_BINS[3:], VALUE_BINS[3:], color="grey", linestyle=":", label="price = value")
+        panel.axis.set(xlabel="value of the sack bought", ylim=(0, None))
+        panel.axis.grid(alpha=0.3)
+    panels[0].axis.set_ylabel("mean price, mice")
+    _add_legend(panels)
+    _finish(figure, path)
+
+
+def draw_places(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
+    """Draw the win share by place after the first start player, minus the player's mean over all places."""
+    figure, panels = _create_panels(results, height=3.6)
+    for panel in panels:
+        seats = panel.num_players
+        for code in panel.codes:
+            tables = _list_blocks(panel, matches, code)
+            win_shares = _average_deals([blocks.block_means_by_place(0) for blocks in tables])
+            differences = win_shares - win_shares.mean(axis=1, keepdims=True)
+            _draw_estimates(panel, code, dict(enumerate(map(bootstrap, differences.T))))
+        panel.axis.set_xticks(range(seats), ["starts", *(f"+{k}" for k in range(1, seats))])
+        panel.axis.set_xlabel("place at the start of the game")
+        panel.axis.axhline(0, color="grey", linewidth=0.8)
+        panel.axis.grid(alpha=0.3)
+    panels[0].axis.set_ylabel("win share minus the player's mean")
+    _add_legend(panels)
+    _finish(figure, path)
+
+
+def _average_deals(tables: list[np.ndarray]) -> np.ndarray:
+    """Return the mean of values [deals, places] over the tables that played each deal; some played fewer deals."""
+    sums, counts = np.zeros_like(max(tables, key=len)), np.zeros((max(map(len, tables)), 1))
+    for values in tables:
+        sums[: len(values)] += values
+        counts[: len(values)] += 1
+    return sums / counts
+
+
+def draw_profits(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
+    """Draw quartiles and mean of what sacks bring their buyers: value minus price."""
+    figure, panels = _create_panels(results, height=3.6)
+    for panel in panels:
+        profits = {}
+        for code in panel.codes:
+            bought = _list_purchases(panel, matches, code)
+            if len(bought):
+                profits[code] = bought["value"] - bought["price"]
+        if profits:
+            labels, values = list(profits), list(profits.values())
+            panel.axis.boxplot(values, orientation="horizontal", tick_labels=labels, showfliers=False, showmeans=True)
+        panel.axis.axvline(0, color="grey", linewidth=0.8)
+        panel.axis.set_xlabel("value minus price of a sack bought (triangle: mean)")
+        panel.axis.grid(alpha=0.3)
+    _finish(figure, path)
+
+
+def draw_passing(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
+    """Draw what a round with mice brings to the first, second, ... to pass and to the buyer, compared to the others."""
+    figure, panels = _create_panels(results, height=3.6)
+    for panel in panels:
+        for code in panel.codes:
+            _draw_estimates(panel, code, _estimate_gains(panel, matches, code))
+        passes = [f"pass {k}" for k in range(1, panel.num_players - 1)]
+        panel.axis.set_xticks(range(panel.num_players), [*passes, "last pass", "buy"])
+        panel.axis.axhline(0, color="grey", linewidth=0.8)
+        panel.axis.grid(alpha=0.3)
+    panels[0].axis.set_ylabel("gain in the round minus the others' mean")
+    _add_legend(panels)
+    _finish(figure, path)
+
+
+def _estimate_gains(panel: _Panel, matches: MatchResults, code: str) -> dict[int, Estimate]:
+    """Return own gain minus the others' mean in rounds with mice, by how the seat left: as k-th to pass, or as buyer.
+
+    Ways to leave that hardly ever happened are left out.
+    """
+    rounds, seats = _list_rounds(panel, matches, code)
+    num_players = panel.num_players
+    bought = rounds["winner"][:, :, None] == np.arange(num_players)
+    gains = rounds["taken"][:, :, :num_players] + bought * (rounds["value"] - rounds["price"])[:, :, None]
+    own, passed, buys = (
+        np.take_along_axis(values, seats[:, None, None], axis=2)[:, :, 0]
+        for values in (gains, rounds["passed"], bought)
+    )
+    differences = own - (gains.sum(axis=2) - own) / (num_players - 1)
+    ways = [(rounds["mice"] > 0) & way for way in (*(passed == k for k in range(1, num_players)), buys)]
+    return {k: _estimate_mean(differences, way) for k, way in enumerate(ways) if way.sum() >= MIN_SACKS}
+
+
+def _estimate_mean(values: np.ndarray, mask: np.ndarray) -> Estimate:
+    """Return the mean of `values` [games, rounds] where `mask`, its interval over games by linearising the ratio."""
+    sums, counts = (values * mask).sum(axis=1), mask.sum(axis=1)
+    mean = sums.sum() / counts.sum()
+    return bootstrap(mean + (sums - mean * counts) / counts.mean())
+
+
+def _draw_estimates(panel: _Panel, code: str, estimates: dict[int, Estimate]) -> None:
+    """Draw the estimates of a player, each at its place on the x axis."""
+    places, values = np.array(list(estimates)) + panel.compute_shift(code), list(estimates.values())
+    if values:
+        heights = [value.value for value in values]
+        panel.axis.errorbar(places, heights, yerr=_compute_errors(values), fmt="o", markersize=4, capsize=2, label=code)
+
+
+def _compute_errors(estimates: list[Estimate]) -> np.ndarray:
+    """Return the distances [2, K] from values to the bounds of their intervals."""
+    bounds = np.array([[point.value - point.low, point.high - point.value] for point in estimates]).T
+    return np.maximum(bounds, 0)
+
+
+def _add_legend(panels: list[_Panel]) -> None:
+    """Add a legend beside the last panel, if anything is drawn there."""
+    axis = panels[-1].axis
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+PLOTS: dict[str, Callable[[Path, dict[str, Any], MatchResults], None]] = {  # file name: function that draws it
+    "cross_table": draw_cross_table,
+    "ratings": draw_ratings,
+    "prices": draw_prices,
+    "places": draw_places,
+    "profits": draw_profits,
+    "passing": draw_passing,
+}

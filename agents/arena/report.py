@@ -1,0 +1,101 @@
+"""Report of a tournament: Markdown tables of its results, with the plots beside it."""
+
+from pathlib import Path
+from typing import Any
+
+from agents.arena.matches import MatchResults
+from agents.arena.plots import PLOTS
+from agents.tools.markdown import format_estimate, format_table
+
+DIGITS = {"win_share": 3, "margin": 1, "rank": 2, "mice": 1, "sacks": 2, "profit": 1}  # of the measures in the tables
+_COLUMNS = [name.replace("_", " ") for name in DIGITS]
+
+
+def write_report(folder: Path, content: dict[str, Any], results: MatchResults) -> None:
+    """Write `report.md` and the plots of a tournament; there are no plots if too many players failed for a match."""
+    for name, draw in PLOTS.items() if content["results"]["ratings"] else ():
+        draw(folder / f"{name}.png", content["results"], results)
+    (folder / "report.md").write_text(render_report(content) + "\n")
+
+
+def render_report(content: dict[str, Any]) -> str:
+    """Return the report as Markdown; `content` is that of `result.json`."""
+    results, config = content["results"], content["config"]
+    players = list(dict.fromkeys(pair["one"] for pair in results["pairs"]))
+    head = f"# Tournament of {', '.join(f'`{code}`' for code in players)}"
+    method = (
+        f"One against copies of another: {config['num_deals']} deals for each pair, each under all rotations of the "
+        f"seats; mixed tables: {config['mixed_deals']} deals each. Seed {config['seed']}, commit {content['commit']}, "
+        f"{content['seconds']:.0f} seconds. Intervals are 95 %, by bootstrap over deals."
+    )
+    parts = [head, method, *map(_render_failure, results["failures"])]
+    for setup, points in results["ratings"].items():
+        pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
+        num_players = pairs[0]["num_players"]
+        parts += [f"## {setup} ({num_players} players)", render_ratings(points)]
+        parts += [render_cross_table(results, setup), render_pairs(pairs)]
+        if results["mixed"][setup]:
+            parts += [render_mixed(results["mixed"][setup], num_players)]
+    parts += ["## Differences on the same deals", render_paired(results["paired"])] if results["paired"] else []
+    parts += ["## Plots", *(f"![{name}]({name}.png)" for name in PLOTS)] if results["ratings"] else []
+    return "\n\n".join(parts)
+
+
+def _render_failure(failure: dict[str, str]) -> str:
+    return (
+        f"`{failure['code']}` failed and is left out: {failure['reason']}; in the game\n\n```text\n{failure['game']}```"
+    )
+
+
+def _format_measures(measures: dict[str, Any]) -> list[str]:
+    return [format_estimate(measures[name], digits) for name, digits in DIGITS.items()]
+
+
+def render_ratings(points: dict[str, Any]) -> str:
+    """Return a table of ratings, the best player first."""
+    ordered = sorted(points.items(), key=lambda item: -item[1]["value"])
+    return format_table(("player", "rating (95 %)"), [(f"`{code}`", format_estimate(p, 0)) for code, p in ordered])
+
+
+def list_win_shares(results: dict[str, Any], setup: str) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the win share of the one at a setup, for every pair (one, rest)."""
+    pairs = (pair for pair in results["pairs"] if pair["setup"] == setup)
+    return {(pair["one"], pair["rest"]): pair["measures"]["win_share"] for pair in pairs}
+
+
+def render_cross_table(results: dict[str, Any], setup: str) -> str:
+    """Return a table of the win share of the one (row) against copies of another (column)."""
+    pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
+    codes, win_shares = list(dict.fromkeys(pair["one"] for pair in pairs)), list_win_shares(results, setup)
+    cells = {pair: f"{win_share['value']:.3f}" for pair, win_share in win_shares.items()}
+    rows = [(f"`{one}`", *(cells.get((one, rest), "") for rest in codes)) for one in codes]
+    head = (f"one, below; {pairs[0]['num_players'] - 1} x", *(f"`{code}`" for code in codes))
+    return format_table(head, rows) + f"\n\nPar: {pairs[0]['par']:.3f}."
+
+
+def render_pairs(pairs: list[dict[str, Any]]) -> str:
+    """Return a table of all measures of the one against the rest."""
+    rows = [(f"`{pair['one']}`", f"`{pair['rest']}`", *_format_measures(pair["measures"])) for pair in pairs]
+    return format_table(("one", f"against {pairs[0]['num_players'] - 1} x", *_COLUMNS), rows)
+
+
+def render_mixed(mixed: dict[str, Any], num_players: int) -> str:
+    """Return a table of the measures of each player over all mixed tables."""
+    ordered = sorted(mixed.items(), key=lambda item: -item[1]["win_share"]["value"])
+    rows = [(f"`{code}`", *_format_measures(measures)) for code, measures in ordered]
+    return format_table((f"at mixed tables of {num_players}", *_COLUMNS), rows)
+
+
+def render_paired(paired: list[dict[str, Any]]) -> str:
+    """Return a table of the differences between neighbours in the order of the players."""
+    rows = [
+        (
+            row["setup"],
+            f"`{row['stronger']}` minus `{row['weaker']}`",
+            f"{row['num_players'] - 1} x `{row['rest']}`",
+            format_estimate(row["difference"]),
+            f"{row['variance_reduction']:.0%}",
+        )
+        for row in paired
+    ]
+    return format_table(("setup", "difference of win shares", "against", "(95 %)", "variance removed by pairing"), rows)

@@ -1,0 +1,197 @@
+"""Tournament of a pool of players: `python -m agents tournament --players random anchor ev tuned`.
+
+Every player plays alone against copies of every other. If the pool is large enough, there are also mixed tables of all
+different players. All matches play the same deals, each under all rotations of the seats. After Ctrl-C the same command
+continues. The folder gets `result.json`, `report.md` and plots.
+"""
+
+import os
+import time
+from dataclasses import asdict, dataclass
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from rich.console import Console
+
+from agents.arena import report
+from agents.arena.blocks import MEASURES, Blocks, estimate_measures
+from agents.arena.estimates import bootstrap, compare_paired
+from agents.arena.matches import Match, MatchResults, list_failures, play_matches
+from agents.arena.ratings import fit_ratings
+from agents.registry import is_search, make
+from agents.tools.command import print_error
+from agents.tools.files import write_json
+from agents.tools.progress import PartsProgress
+from agents.tools.provenance import describe_measurement
+from agents.tools.settings import check_at_least, choose_setups, require
+from felicity_env.game import Setup
+from felicity_env.setups import STANDARD_PLAYERS, setup_name
+
+
+@dataclass(frozen=True)
+class Config:
+    """Play a tournament of players that meet in every pair and at mixed tables."""
+
+    resumes: ClassVar[bool] = True
+
+    players: tuple[str, ...] = ("pass", "random", "greedy", "anchor", "ev", "tuned")
+    """Codes of the players, weakest first, separated by blanks; `package.module:function` makes your own."""
+    setup: tuple[str, ...] = ()
+    """Names or JSON files of the setups to play; if none is given, the standard ones of --num-players."""
+    num_players: tuple[int, ...] = STANDARD_PLAYERS
+    """Numbers of players of the standard setups to play; --setup overrides it."""
+    num_deals: int = 500
+    """Deals for each pair of players, each under all rotations of the seats; more deals make intervals narrower."""
+    search_deals: int | None = None
+    """Deals for pairs with a search (mc, ismcts), which are slow; by default as many as --num-deals."""
+    mixed_deals: int = 50
+    """Deals for each mixed table; 0 leaves mixed tables out."""
+    seed: int = 0
+    """Seed of the deals and of the players' randomness; these games are never used in training or its evaluation."""
+    out: Path = Path("runs/tournament")
+    """Folder of the results; the same command continues an interrupted tournament there."""
+    workers: int = os.cpu_count() or 1
+    """Number of processes; one per core is fastest."""
+    deals_per_part: int = 50
+    """Deals played before they are written; Ctrl-C loses at most the parts in progress."""
+
+    def __post_init__(self) -> None:
+        named = " ".join(self.players) or "none"
+        enough = len(self.players) >= 2 and len(set(self.players)) == len(self.players)
+        for code in self.players:
+            make(code)
+        require(enough, f"--players must name at least two different players, not {named}")
+        check_at_least(self, num_deals=2, search_deals=2, mixed_deals=0, workers=1, deals_per_part=1, seed=0)
+        _ = self.setups  # raises ValueError for a setup that does not exist
+
+    @property
+    def setups(self) -> tuple[Setup, ...]:
+        """Return the setups to play."""
+        return choose_setups(self.setup, self.num_players)
+
+
+def list_matches(config: Config) -> dict[Match, int]:
+    """Return every match with its number of deals: pairs, then mixed tables, for each setup."""
+    matches = {}
+    for setup in config.setups:
+        for one in config.players:
+            for rest in config.players:
+                if one != rest:
+                    matches[Match.one_against(one, rest, setup)] = _count_deals(config, one, rest)
+        has_mixed = config.mixed_deals and setup.seats > 2  # with two seats the pairs are all tables
+        for table in combinations(sorted(config.players), setup.seats) if has_mixed else ():
+            matches[Match(table, setup)] = config.mixed_deals
+    return matches
+
+
+def _count_deals(config: Config, one: str, rest: str) -> int:
+    return config.search_deals if is_search(one, rest) and config.search_deals is not None else config.num_deals
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def summarize(config: Config, results: MatchResults) -> dict[str, Any]:
+    """Return all results of a tournament as they are stored."""
+    setups = [setup for setup in config.setups if any(match.setup == setup for match in results.blocks)]
+    return {
+        "pairs": [_summarize_pair(match, blocks) for match, blocks in results.blocks.items() if match.is_pair],
+        "mixed": {setup_name(setup): measure_mixed(results, setup) for setup in setups},
+        "ratings": {setup_name(setup): rate_players(results, setup) for setup in setups},
+        "paired": compare_neighbours(config, results),
+        "failures": list_failures(results.failures),
+    }
+
+
+def _describe(setup: Setup) -> dict[str, Any]:
+    return {"setup": setup_name(setup), "num_players": setup.seats}
+
+
+def _summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
+    """Return all measures of the one and of the rest, and the win share of the one by place."""
+    seats = match.setup.seats
+    return {
+        **_describe(match.setup),
+        "one": match.codes[0],
+        "rest": match.codes[1],
+        "par": 1 / seats,
+        "measures": estimate_measures(blocks, [0]),
+        "measures_of_rest": estimate_measures(blocks, range(1, seats)),
+        "win_share_by_place": [asdict(bootstrap(values)) for values in blocks.block_means_by_place(0).T],
+    }
+
+
+def measure_mixed(results: MatchResults, setup: Setup) -> dict[str, Any]:
+    """Return estimates of each player's measures over the mixed tables; a block is a deal at all tables it sat at."""
+    tables = {match: blocks for match, blocks in results.blocks.items() if match.is_mixed and match.setup == setup}
+    estimates = {}
+    for code in sorted({code for match in tables for code in match.codes}):
+        seats = [(blocks, match.codes.index(code)) for match, blocks in tables.items() if code in match.codes]
+        means = {name: np.mean([blocks.block_means(k, name) for blocks, k in seats], axis=0) for name in MEASURES}
+        estimates[code] = {name: asdict(bootstrap(values)) for name, values in means.items()}
+    return estimates
+
+
+def rate_players(results: MatchResults, setup: Setup) -> dict[str, Any]:
+    """Return Plackett-Luce ratings over all games of a setup."""
+    tables = {match: blocks for match, blocks in results.blocks.items() if match.setup == setup}
+    codes = list(dict.fromkeys(code for match in tables for code in match.codes))
+    players, ranks, deals = [], [], []
+    for match, blocks in tables.items():
+        rank = blocks.measures["rank"].reshape(-1, setup.seats).astype(int)
+        players.append(np.broadcast_to([codes.index(code) for code in match.codes], rank.shape))
+        ranks.append(rank)
+        deals.append(np.repeat(np.arange(len(blocks.rounds)), setup.seats))
+    fit = fit_ratings(codes, np.concatenate(players), ranks=np.concatenate(ranks), blocks=np.concatenate(deals))
+    return {code: asdict(points) for code, points in fit.items()}
+
+
+def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, Any]]:
+    """Return what each player wins more than the one named before it, against the same rest on the same deals."""
+    rows = []
+    for setup in config.setups:
+        for weaker, stronger in pairwise(config.players):
+            for rest in config.players:
+                pair = [results.blocks.get(Match.one_against(one, rest, setup)) for one in (stronger, weaker)]
+                if rest not in (weaker, stronger) and pair[0] and pair[1]:
+                    deals = min(len(blocks.rounds) for blocks in pair if blocks)
+                    paired = compare_paired(pair[0].block_means(0)[:deals], pair[1].block_means(0)[:deals])
+                    names = {"stronger": stronger, "weaker": weaker, "rest": rest}
+                    rows.append({**_describe(setup), **names, **asdict(paired)})
+    return rows
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def play_tournament(
+    config: Config, console: Console, *, command: str = "agents tournament"
+) -> tuple[MatchResults, dict[str, Any]]:
+    """Play or resume the tournament and write its folder; return the matches and the content of `result.json`."""
+    started = time.monotonic()
+    with PartsProgress(console) as progress:
+        results = play_matches(
+            list_matches(config),
+            seed=config.seed,
+            folder=config.out,
+            workers=config.workers,
+            deals_per_part=config.deals_per_part,
+            report=progress.report,
+        )
+    console.print("computing estimates, ratings and plots ...", highlight=False)
+    content = describe_measurement(command, config, started=started) | {"results": summarize(config, results)}
+    write_json(config.out / "result.json", content)
+    report.write_report(config.out, content, results)
+    return results, content
+
+
+def main(config: Config) -> int:
+    """Play the tournament and print the players that failed; return 1 if there are any."""
+    console = Console()
+    results, _ = play_tournament(config, console)
+    for failure in results.failures:
+        print_error(f"{failure.code} failed and is left out: {failure.reason}\nin the game\n{failure.game}")
+    console.print(f"wrote result.json, report.md and plots to {config.out}", highlight=False, soft_wrap=True)
+    return 1 if results.failures else 0

@@ -1,0 +1,29 @@
+"""Weak on purpose: places its worst card, bids 10 mice too many for a sack that it has spoiled, else bids as `ev`.
+
+How much a best response or a search gains against it shows whether that method works.
+"""
+
+from agents.bidding import SPOILERS, raise_up_to, worst_card
+from agents.ev import break_even_bid
+from felicity_env.game import PLACE, State
+from felicity_env.kernel import kernel
+from felicity_env.observation import own_slot
+from felicity_env.random_stream import RandomBits
+
+EXTRA = 10.0  # mice above the break-even bid
+
+
+@kernel
+def action(state: State, random_bits: RandomBits) -> int:
+    """Return the action of the acting seat in a redacted state."""
+    if state.phase == PLACE:
+        return worst_card(state.hands[state.seat])
+    limit = break_even_bid(state)
+    return raise_up_to(state, limit + EXTRA if has_spoiled(state) else limit)
+
+
+@kernel
+def has_spoiled(state: State) -> bool:
+    """Return whether the acting seat's own card is still face down and spoils the sack."""
+    slot = own_slot(state, state.seat)
+    return slot >= state.face_up and (SPOILERS >> state.row[slot]) & 1 == 1

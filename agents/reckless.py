@@ -1,0 +1,21 @@
+"""Weak on purpose: pays up to 10 mice more than the expected value of the sack; places cards at random.
+
+How much a best response or a search gains against it shows whether that method works.
+"""
+
+from agents.bidding import raise_up_to
+from agents.sack_value import expected_sack_value
+from felicity_env.game import PLACE, State
+from felicity_env.kernel import kernel
+from felicity_env.player import random_action
+from felicity_env.random_stream import RandomBits
+
+EXTRA = 10.0  # mice above the expected value
+
+
+@kernel
+def action(state: State, random_bits: RandomBits) -> int:
+    """Return the action of the acting seat in a redacted state."""
+    if state.phase == PLACE:
+        return random_action(state, random_bits)
+    return raise_up_to(state, expected_sack_value(state) + EXTRA)

@@ -1,0 +1,156 @@
+"""Registry of players: their codes, how each is made, a line of help, and digests of what each of them is.
+
+A code is NAME or NAME:PART,PART,... A part is a value or an option; an option is a flag or KEY=VALUE:
+
+    ev    mc:200    mc:200,threads=2    net    net:runs/a-run    net:runs/a-run,greedy    my_package.my_module:make
+"""
+
+import hashlib
+import importlib
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from agents.compiled import HEURISTICS, CompiledPlayer
+from felicity_env import Player
+from felicity_env.kernel import code_digest
+
+REFERENCE = Path(__file__).parent / "net"  # the reference player, with its model card
+OWN_PLAYER = "package.module:function"
+
+
+class Entry(NamedTuple):
+    """A player of the registry: the module that it is in, the function that makes it, and its line of help.
+
+    values: names of what may follow the name, in order; `defaults` stand for the last ones. options: names of options,
+    each with True if it takes a value and False if it is a flag. fixed: further arguments of the function.
+    """
+
+    module: str
+    function: str
+    help: str
+    values: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()
+    options: Mapping[str, bool] = MappingProxyType({})
+    fixed: Mapping[str, Any] = MappingProxyType({})
+
+
+def _heuristic(code: str) -> Entry:
+    docstring = inspect.getdoc(importlib.import_module(HEURISTICS[code])) or ""
+    first_sentence = docstring.split("\n\n")[0].split(". ")[0]
+    return Entry(HEURISTICS[code], "action", " ".join(first_sentence.split()).removesuffix("."))
+
+
+def _search(help_line: str, *, learns: bool) -> Entry:
+    options, fixed = {"threads": True}, {"learns": learns}
+    return Entry("agents.search", "make_search", help_line, ("playouts",), options=options, fixed=fixed)
+
+
+PLAYERS = {
+    **{code: _heuristic(code) for code in HEURISTICS},
+    "mc": _search("mc:N, determinised Monte Carlo search with N playouts a decision; mc:N,threads=2", learns=False),
+    "ismcts": _search("ismcts:N, information-set tree search with N playouts; ismcts:N,threads=2", learns=True),
+    "net": Entry(
+        "agents.mixture",
+        "load_policy_player",
+        "the reference player; net:PATH, another policy (a run folder or its policy.json), or a mixture of those in "
+        "PATH's folders 0, 1, ...; net:PATH,greedy or net:greedy takes the best action",
+        values=("path",),
+        defaults=(str(REFERENCE),),
+        options={"greedy": False},
+    ),
+}
+
+
+def make(code: str) -> Player:
+    """Make the player of a code from `PLAYERS`, or of "package.module:function", which is called without arguments.
+
+    Raises `ValueError` listing the codes if there is no such player, or saying what is wrong with its parts.
+    """
+    name, colon, text = code.partition(":")
+    _refuse_old_forms(code)
+    if name in HEURISTICS:
+        if colon:
+            raise ValueError(f"{name!r} takes nothing after a colon, got {text!r}")
+        return CompiledPlayer(name)
+    if name in PLAYERS:
+        entry = PLAYERS[name]
+        values, options = _read_parts(name, text, has_colon=bool(colon))
+        return getattr(importlib.import_module(entry.module), entry.function)(*values, **options, **entry.fixed)
+    if colon and all(part.isidentifier() for part in name.split(".")):
+        return _make_own(name, text)
+    hint = f" (did you mean 'net:{code}'?)" if code and Path(code).exists() else ""
+    raise ValueError(f"no player {code!r}{hint}; there are:\n{help_text()}")
+
+
+def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], dict[str, Any]]:
+    """Return the values and the options that follow the name of a player of the registry."""
+    entry = PLAYERS[name]
+    if has_colon and not text:
+        raise ValueError(f"{name!r} needs something after the colon: {entry.help}")
+    values: list[str] = []
+    options: dict[str, Any] = {}
+    for part in text.split(",") if text else ():
+        key, equals, value = part.partition("=")
+        if key in entry.options and bool(equals) == entry.options[key]:
+            options[key] = value if equals else True
+        elif equals and not Path(part).exists():
+            raise ValueError(f"{name!r} has no option {part!r}: {entry.help}")
+        else:
+            values.append(part)
+    values += entry.defaults[len(entry.defaults) + len(values) - len(entry.values) :]
+    if len(values) != len(entry.values):
+        raise ValueError(f"{name!r} takes {' and '.join(entry.values)} after the colon, got {text!r}: {entry.help}")
+    return values, options
+
+
+def _refuse_old_forms(code: str) -> None:
+    """Raise `ValueError` with the new form for a code of the grammar before this one."""
+    name, _, text = code.partition(":")
+    old_greedy, old_threads = code.endswith("@greedy"), name in ("mc", "ismcts") and "@" in text
+    if name.split("@")[0] == "net" and old_greedy:
+        path = text.removesuffix("@greedy")
+        raise ValueError(f"{code!r} is an old form; write net:{path + ',' if path else ''}greedy")
+    if old_threads:
+        playouts, threads = text.split("@", 1)
+        raise ValueError(f"{code!r} is an old form; write {name}:{playouts},threads={threads}")
+    names, options = code.split(","), PLAYERS[name].options if name in PLAYERS else {}
+    if len(names) > 1 and all(part.split(":")[0] in PLAYERS and part not in options for part in names):
+        raise ValueError(f"{code!r} names several players; separate codes by blanks: {' '.join(names)}")
+
+
+def _make_own(module: str, function: str) -> Player:
+    try:
+        player = getattr(importlib.import_module(module), function)()
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"cannot make a player by {module}:{function}: {error}; codes are:\n{help_text()}") from error
+    if not callable(getattr(player, "act", None)):
+        raise ValueError(f"{module}:{function}() gave {player!r}, which has no method act(view)")
+    return player
+
+
+def is_search(*codes: str) -> bool:
+    """Return whether one of the codes is of a search, which takes long."""
+    searches = {name for name, entry in PLAYERS.items() if entry.module == "agents.search"}
+    return any(code.split(":")[0] in searches for code in codes)
+
+
+def player_digest(code: str) -> str:
+    """Return 8 hex digits that change when the player of a code does: its code, its parts, its weights.
+
+    The weights are those of a player with an attribute `digest`. What a module loads by other means is not seen.
+    """
+    name = code.partition(":")[0]
+    module = PLAYERS[name].module if name in PLAYERS else name
+    source = inspect.getsourcefile(importlib.import_module(module))
+    weights = getattr(make(code), "digest", "")
+    content = "\n".join([code, code_digest(Path(source)) if source else "", weights])
+    return hashlib.sha256(content.encode()).hexdigest()[:8]
+
+
+def help_text() -> str:
+    """Return a line for each code."""
+    lines = [f"  {name:8} {entry.help}" for name, entry in PLAYERS.items()]
+    return "\n".join([*lines, f"  {OWN_PLAYER}   your own, made by calling the function"])

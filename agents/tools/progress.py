@@ -1,0 +1,40 @@
+"""Progress of a long computation that is done in parts."""
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+
+class PartsProgress:
+    """Context that shows a progress bar on a terminal, and elsewhere prints a line after every tenth."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self._tenths = console, 0
+        self.bar = Progress(
+            TextColumn("{task.completed}/{task.total} parts"),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self.task = self.bar.add_task("", total=None, left="")
+
+    def __enter__(self) -> "PartsProgress":
+        self.bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+
+    def report(self, done: int, total: int, seconds_left: float | None) -> None:
+        """Show how many parts are done; `seconds_left` is None while there is nothing to estimate it from."""
+        left = "" if seconds_left is None else f"about {_format_duration(seconds_left)} left"
+        self.bar.update(self.task, completed=done, total=total, left=left)
+        if not self.console.is_terminal and done * 10 // max(total, 1) > self._tenths:
+            self._tenths = done * 10 // total
+            self.console.print(f"{done}/{total} parts  {left}", highlight=False)
+
+
+def _format_duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"

@@ -1,0 +1,71 @@
+"""Provenance of results: command, settings, commit, versions of libraries and machine."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import asdict, is_dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("felicity-env", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib")
+RENDERED = ("experiments/results", "README.md")  # outputs of experiments, which do not change what experiments do
+
+
+def describe_measurement(command: str, config: Any, *, started: float) -> dict[str, Any]:
+    """Return what a stored result says beside its figures: command, settings, seconds, commit, versions, machine.
+
+    command: such as "agents tournament"; the words of the command line follow it. config: a dataclass or a mapping.
+    started: `time.monotonic()` at the beginning.
+    """
+    settings = asdict(config) if is_dataclass(config) and not isinstance(config, type) else config
+    return {
+        "command": " ".join(["python", "-m", command, *sys.argv[2:]]),
+        "config": json.loads(json.dumps(settings, default=str)),
+        "seconds": round(time.monotonic() - started, 1),
+        **provenance(),
+    }
+
+
+def provenance() -> dict[str, Any]:
+    """Return commit, versions of Python and of the installed libraries, and the machine."""
+    return {
+        "commit": commit(),
+        "versions": {"python": platform.python_version()} | _read_versions(),
+        "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()},
+    }
+
+
+def commit() -> str:
+    """Return the commit of the checkout, with "+" if it has changes other than results; "unknown" outside one."""
+    try:
+        changes = _git("status", "--porcelain", "--", ":/", *(f":(top,exclude){path}" for path in RENDERED))
+        return _git("rev-parse", "--short=12", "HEAD") + ("+" if changes else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _read_versions() -> dict[str, str]:
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def _git(*arguments: str) -> str:
+    here = Path(__file__).parent
+    return subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())

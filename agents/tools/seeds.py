@@ -1,0 +1,21 @@
+"""Seeds of everything that is measured: one table, so that no measurement plays the games of another or of training.
+
+Training derives its games from `--seed`, which is at most `MAX_TRAINING_SEED`. Every measurement has a seed of its own
+above that; its games come from `felicity_env.game_seed` of it.
+"""
+
+MAX_TRAINING_SEED = 2**32 - 1
+SEEDS = {
+    "ablation": 2**57,
+    "exploit, selection": 2**57 + 1,
+    "exploit, report": 2**57 + 2,
+    "soundness": 2**58,
+    "reference strength": 2**58 + 1,
+    "reference style": 2**58 + 2,
+    "anatomy": 2**59,
+    "tune": 2**60,
+    "ladder": 2**61,
+    "budget": 2**61 + 1,
+    "evaluation": 2**62,
+    "encoding": 2**62 + 1,
+}

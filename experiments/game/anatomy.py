@@ -1,0 +1,105 @@
+"""Question: what is the value of a seat, a card and a mouse card? `python -m experiments anatomy`
+
+Copies of one player play many deals. The answers, with intervals: the value of a place in the order of play, the value
+of each card, how often rounds are dry (no mice on the mouse cards) or void (nobody buys), how often a seat wins without
+buying and how far the others must overbid for that, and the value of the last mouse card.
+
+Some answers are experiments: the start player is random, and a removed card or the mice on a mouse card are changed
+while the rest of the deal stays equal. The others are correlations between cards, seats and the course of the game. The
+docstrings of the functions in `experiments/game` say which is which.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from rich.progress import track
+
+import agents
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import check_at_least, check_range, require
+from experiments.game.cards import compute_card_columns, compute_holding_columns
+from experiments.game.columns import estimate_columns
+from experiments.game.copies import Copies, play_copies
+from experiments.game.mouse_card import compute_changed_card_columns, compute_last_card_columns
+from experiments.game.never_buying import NON_BUYERS, compute_without_buying_columns, measure_non_buyer
+from experiments.game.plots import draw_figures
+from experiments.game.rounds import compute_round_columns
+from experiments.game.seats import compute_seat_columns
+from experiments.results import write_result
+from experiments.settings import SeveralSetups
+from felicity_env import game_seed
+from felicity_env.setups import setup_name
+
+
+@dataclass(frozen=True)
+class Config(SeveralSetups):
+    """Measure the values of seats, cards, rounds and mouse cards."""
+
+    resumes: ClassVar[bool] = False
+    players: tuple[str, ...] = ("anchor", "ev", "tuned")
+    """Codes of the players whose copies play; answers on which different players agree are about the game."""
+    tremble: float = 0.3
+    """Probability of a random card instead of the player's choice; 0 lets deterministic copies all play the same."""
+    num_deals: int = 5000
+    """Deals for each player, each under all rotations; four times as many halve the intervals."""
+    curve_deals: int = 2000
+    """Deals for each point of the curves of players that never buy."""
+    seed: int = SEEDS["anatomy"]
+    """Seed of the deals and random streams; keep it apart from the seeds of other measurements."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(bool(self.players), "--players must name a player")
+        check_at_least(self, num_deals=2, curve_deals=2, seed=0)
+        check_range(self, 0, 1, "tremble")
+        for code in self.players:
+            agents.make(code)
+
+
+def list_copies(config: Config) -> list[Copies]:
+    """Return the copies of each player in each setup; all players get the same deals."""
+    return [
+        Copies(code, setup, config.num_deals, game_seed(config.seed, setup.seats, 0), config.tremble)
+        for setup in config.setups
+        for code in config.players
+    ]
+
+
+def measure_copies(copies: Copies) -> dict[str, Any]:
+    """Return every answer that the games among these copies give."""
+    games = play_copies(copies)
+    columns: dict[str, np.ndarray] = {}
+    for compute_columns in (
+        compute_seat_columns,
+        compute_card_columns,
+        compute_round_columns,
+        compute_without_buying_columns,
+        compute_last_card_columns,
+    ):
+        columns |= compute_columns(games)
+    columns |= compute_holding_columns(copies) | compute_changed_card_columns(copies)
+    names = {"setup": setup_name(copies.setup), "num_players": copies.setup.seats, "player": copies.code}
+    return names | estimate_columns(columns)
+
+
+def measure(config: Config) -> dict[str, Any]:
+    """Return all answers."""
+    curves = [(name, setup) for setup in config.setups for name in NON_BUYERS]
+    return {
+        "tables": [measure_copies(copies) for copies in track(list_copies(config), "copies")],
+        "non_buyers": [
+            measure_non_buyer(name, setup, num_deals=config.curve_deals, seed=game_seed(config.seed, setup.seats, 1))
+            for name, setup in track(curves, "never buying")
+        ],
+    }
+
+
+def main(config: Config) -> None:
+    """Play, estimate, store and plot."""
+    started = time.monotonic()
+    results = measure(config)
+    path = write_result("anatomy", config, results, started=started)
+    for name, figure in draw_figures(results).items():
+        figure.savefig(path.with_name(f"anatomy_{name}.png"), dpi=110)

@@ -1,0 +1,203 @@
+"""The index of the questions in experiments/README.md: question, answer, command, minutes, result."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agents.tools.markdown import format_table
+from experiments.__main__ import GROUPS
+from experiments.pages.results import compare_neighbours
+from experiments.results import RESULTS, read_result
+
+Result = Mapping[str, Any]
+NO_RESULT = {  # questions without a stored result, and the reason
+    "readme": "It writes the pages and stores no result.",
+    "notebooks": "It writes the notebooks and stores no result.",
+}
+
+
+def render_index() -> str:
+    """Render a table of all questions for each group."""
+    parts = []
+    for title, verbs in GROUPS.items():
+        rows = [_render_row(name, verb.help) for name, verb in verbs.items()]
+        parts.append(
+            f"## {title.capitalize()}\n\n{format_table(('question', 'answer', 'command', 'minutes', 'result'), rows)}"
+        )
+    return "\n\n".join(parts)
+
+
+def _render_row(name: str, question: str) -> tuple[str, ...]:
+    names, command = list_results(name), f"`python -m experiments {name}`"
+    if not names:
+        return question, NO_RESULT[name], command, "", ""
+    results = [read_result(result) for result in names]
+    answer = ANSWERS[name](results)
+    minutes = ", ".join(f"{max(1, round(count_minutes(result)))}" for result in results)
+    texts = (result.removeprefix(f"{_stem(name)}_") for result in names)
+    links = ", ".join(f"[{text}](results/{result}.json)" for text, result in zip(texts, names, strict=True))
+    return question, f"{answer[0].upper()}{answer[1:]}.", command, minutes, links
+
+
+def _stem(question: str) -> str:
+    return question.replace("-", "_")
+
+
+def list_results(question: str) -> list[str]:
+    """Return the names of the stored results of a question."""
+    stem = _stem(question)
+    return sorted(path.stem for path in RESULTS.glob(f"{stem}*.json") if path.stem == stem or stem in SEVERAL)
+
+
+def count_minutes(stored: Result) -> float:
+    """Return the minutes of a measurement; those of its training runs count even if it found them finished."""
+    runs = [run["minutes"] for run in _find_runs(stored["results"])]
+    return max(stored["seconds"] / 60, sum(runs) / stored["config"].get("workers", 1))
+
+
+def _find_runs(results: Any) -> list[dict[str, Any]]:
+    """Return the training runs anywhere in results."""
+    if isinstance(results, list):
+        return [run for part in results for run in _find_runs(part)]
+    if isinstance(results, dict):
+        return [results] if "minutes" in results else [run for part in results.values() for run in _find_runs(part)]
+    return []
+
+
+# --- answers in a sentence --------------------------------------------------------------------------------------------
+
+
+def _answer_ladder(results: Sequence[Result]) -> str:
+    rows = compare_neighbours(results[0])
+    clear = sum(row["formats"] == "both" for row in rows)
+    others = dict.fromkeys(f"`{row['stronger']}` over `{row['weaker']}`" for row in rows if row["formats"] != "both")
+    exceptions = f"; not {', '.join(others)}" if others else ""
+    return f"in {clear} of {len(rows)} pairs of neighbours the upper player is above in both formats{exceptions}"
+
+
+def _answer_budget(results: Sequence[Result]) -> str:
+    rows = results[0]["results"]
+    names = [row["setup"] for row in rows]
+    points = [row for row in rows if row["setup"] == max(names, key=names.count) and row["kind"] == rows[0]["kind"]]
+    texts = [
+        f"{point['win_share']['value']:.2f} with `{point['kind']}:{point['playouts']}` "
+        f"({point['milliseconds']['value']:.1f} ms a decision)"
+        for point in (points[0], points[-1])
+    ]
+    rest, others = results[0]["config"]["rest"], points[0]["num_players"] - 1
+    return f"win share against {others} x `{rest}`: {' to '.join(texts)}; par {points[0]['par']:.2f}"
+
+
+def _answer_exploit(results: Sequence[Result]) -> str:
+    ordered = sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
+    gains = (f"{stored['results']['gain']['value']:+.2f} against `{stored['config']['target']}`" for stored in ordered)
+    return f"at least by this much win share over par: {', '.join(gains)}"
+
+
+def _answer_reference_strength(results: Sequence[Result]) -> str:
+    texts = []
+    for stored in results:
+        alone = [pair for pair in stored["results"]["pairs"] if pair["one"] == stored["config"]["player"]]
+        worst = min(alone, key=lambda pair: pair["measures"]["win_share"]["value"])
+        share = f"{worst['measures']['win_share']['value']:.2f} against `{worst['rest']}`"
+        texts.append(f"{share} with {worst['num_players']} players (par {worst['par']:.2f})")
+    return f"its lowest win shares alone against copies of another: {', '.join(texts)}"
+
+
+def _answer_reference_style(results: Sequence[Result]) -> str:
+    raises = {code: [bin_["value"] for bin_ in bins if bin_] for code, bins in results[0]["results"]["raises"].items()}
+    texts = (f"{values[0]:.2f} to {values[-1]:.2f} for `{code}`" for code, values in raises.items())
+    return f"frequency of a raise, from the worst to the best situation: {', '.join(texts)}"
+
+
+def _answer_ablation(results: Sequence[Result]) -> str:
+    gains = [(each["opponents"]["tuned"]["gain"]["value"], name) for name, each in results[0]["results"].items()]
+    best, worst = (f"*{name}* ({gain:+.2f})" for gain, name in (max(gains), min(gains)))
+    return f"against `tuned` the best variant is {best}, the worst is {worst}"
+
+
+def _answer_encoding(results: Sequence[Result]) -> str:
+    shares = {name: result["win_share"]["ev"]["value"] for name, result in results[0]["results"].items()}
+    return "win share against `ev`: " + ", ".join(f"{share:.2f} with {name}" for name, share in shares.items())
+
+
+def _answer_first_player(results: Sequence[Result]) -> str:
+    texts = []
+    for stored in results:
+        summary, runs = stored["results"]["summary"], stored["results"]["runs"]
+        minutes = sum(run["minutes"] for run in runs) / len(runs)
+        shares = ", ".join(f"{summary[code]['mean']:.2f} against `{code}`" for code in ("anchor", "ev"))
+        texts.append(f"`{stored['config']['algorithm']}` {shares} in {minutes:.0f} minutes")
+    return f"win shares: {'; '.join(texts)}"
+
+
+def _answer_anatomy(results: Sequence[Result]) -> str:
+    row = next(row for row in results[0]["results"]["tables"] if (row["num_players"], row["player"]) == (4, "ev"))
+    start, last = row["gain"][0]["value"], row["gain"][-1]["value"]
+    win_shares = [estimate["value"] for estimate in row["win_share"]]
+    return (
+        f"4 x `ev`: the start player gains {start:.1f} points a round, the last player {last:.1f}; over a game seats "
+        f"differ by {max(win_shares) - min(win_shares):.2f} win share; {row['void']['value']:.0%} of rounds are void; "
+        f"{row['victories_without_buying']['value']:.1%} of victories are without a sack"
+    )
+
+
+def _answer_speed(results: Sequence[Result]) -> str:
+    batch, aec = results[0]["results"]["batch"], results[0]["results"]["pettingzoo"]
+    decisions, steps = batch["decisions_per_second"]["value"], aec["raw_env_steps_per_second"]["value"]
+    return f"{decisions / 1e6:.1f} million decisions/s in a batch on one core, {steps:,.0f} steps/s in PettingZoo"
+
+
+def _answer_player_speed(results: Sequence[Result]) -> str:
+    speeds = results[0]["results"]["decisions_per_second"]
+    texts = (f"`{code}` {speeds[code]['value'] / 1e6:.3g}" for code in ("anchor", "ev", "tuned", "net"))
+    return f"millions of decisions/s in a batch on one core: {', '.join(texts)}"
+
+
+def _answer_training_speed(results: Sequence[Result]) -> str:
+    texts = (
+        f"{result['rate_to_bare_passes']['value']:.0%} with {name}" for name, result in results[0]["results"].items()
+    )
+    return f"the bare passes take {', '.join(texts)}"
+
+
+def _answer_kills(results: Sequence[Result]) -> str:
+    result = results[0]["results"]
+    outcome = "all runs ended" if result["all_the_same_bits"] else "not all runs ended"
+    return f"{result['kills']} kills, {result['in_save']} during a save: {outcome} with the bits of their twins"
+
+
+def _answer_soundness(results: Sequence[Result]) -> str:
+    result = results[0]["results"]
+    coverage = " and ".join(f"{row['covered']['value']:.1%}" for row in result["coverage"])
+    equal = next(row["stronger"]["value"] for row in result["sequential"] if row["one"] == row["other"])
+    return f"{coverage} of the 95 % intervals hold the truth; the sequential test errs in {equal:.1%} of equal pairs"
+
+
+def _answer_tune(results: Sequence[Result]) -> str:
+    best = {
+        setup: max(start["on_fresh_deals"]["fitness"] for start in result["starts"])
+        for setup, result in results[0]["results"].items()
+    }
+    texts = (f"{value:.3f} ({setup})" for setup, value in best.items())
+    return f"fitness of the best search on new deals: {', '.join(texts)}"
+
+
+ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
+    "ladder": _answer_ladder,
+    "budget": _answer_budget,
+    "exploit": _answer_exploit,
+    "reference-strength": _answer_reference_strength,
+    "reference-style": _answer_reference_style,
+    "ablation": _answer_ablation,
+    "encoding": _answer_encoding,
+    "first-player": _answer_first_player,
+    "anatomy": _answer_anatomy,
+    "speed": _answer_speed,
+    "player-speed": _answer_player_speed,
+    "training-speed": _answer_training_speed,
+    "kills": _answer_kills,
+    "soundness": _answer_soundness,
+    "tune": _answer_tune,
+}
+SEVERAL = ("exploit", "reference_strength", "first_player")  # questions with several results
+INDEX_PARTS: dict[str, Callable[[], str]] = {"index": render_index}

@@ -1,0 +1,54 @@
+"""Parts of the reference player's model card that come from its files and from stored results."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agents.arena.report import list_win_shares
+from agents.mixture import load_policy_player
+from agents.registry import REFERENCE
+from agents.tools.markdown import format_estimate, format_table
+from experiments.pages.results import format_source, render_exploits
+from experiments.results import read_result
+from felicity_env import OBS_SIZE, SETUPS
+
+
+def render_network() -> str:
+    """Render number, shape and size of the networks, and the commits that made them."""
+    members = load_policy_player(REFERENCE).members
+    layers = members[0].layers
+    sizes = " x ".join(str(bias.size) for _, bias in layers[:-1])
+    weights = sum(array.size for layer in layers for array in layer)
+    commits = ", ".join(dict.fromkeys(member.metadata["commit"] for member in members))
+    return (
+        f"Networks: {len(members)}. Each has {OBS_SIZE} inputs, layers of {sizes} with {members[0].activation} between "
+        f"them and {layers[-1][1].size} logits; {weights:,} weights of 32 bits. Made at commit {commits}."
+    )
+
+
+def render_strength() -> str:
+    """Render the player against every player of the ladder, in both formats and all standard setups."""
+    return "\n\n".join(_render_setup(read_result(f"reference_strength_{setup}"), setup) for setup in SETUPS)
+
+
+def _render_setup(stored: Mapping[str, Any], setup: str) -> str:
+    win_shares, net = list_win_shares(stored["results"], setup), stored["config"]["player"]
+    rows = [
+        (
+            pair["num_players"],
+            f"`{pair['rest']}`",
+            format_estimate(win_shares[net, pair["rest"]]),
+            format_estimate(win_shares[pair["rest"], net]),
+            f"{pair['par']:.3f}",
+        )
+        for pair in stored["results"]["pairs"]
+        if pair["one"] == net
+    ]
+    formats = (f"`{net}` alone against copies of it", f"it alone against copies of `{net}`")
+    return format_table(("players", "the other", *formats, "par"), rows) + "\n\n" + format_source(stored)
+
+
+CARD_PARTS: dict[str, Callable[[], str]] = {
+    "network": render_network,
+    "strength": render_strength,
+    "exploited": lambda: render_exploits([read_result("exploit_net_standard-4")]),
+}

@@ -1,0 +1,96 @@
+"""Execute the notebooks and store their outputs. `python -m experiments notebooks [--check]`
+
+Each notebook in `experiments/notebooks` runs from its first cell to its last in a fresh kernel of this Python. With
+`--check` nothing is written: nbval executes the notebooks and fails if a cell raises or shows other text than stored.
+It does not compare the pixels of figures, because fonts differ between machines.
+"""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+from agents.tools.files import UserError
+
+NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+CELL_SECONDS = 600  # a cell that takes longer hangs
+METADATA = {  # stored metadata; the version of Python and the like would differ between machines
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Execute the notebooks and store their outputs."""
+
+    resumes: ClassVar[bool] = False
+    check: bool = False
+    """Write nothing; fail if a notebook raises or does not show what is stored in it."""
+    folder: Path = NOTEBOOKS
+    """Folder of the notebooks."""
+
+
+class _ThisPython(AsyncKernelManager):
+    """Manager that starts kernels with `sys.executable`: without folders to search, ipykernel's own kernel is left."""
+
+    def _kernel_spec_manager_default(self) -> KernelSpecManager:
+        return KernelSpecManager(kernel_dirs=[])
+
+
+def execute(path: Path) -> None:
+    """Execute a notebook and write it with its new outputs; raise `UserError` if a cell raises."""
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook,
+        kernel_manager_class=_ThisPython,
+        extra_arguments=["--log-level=40"],  # errors
+        timeout=CELL_SECONDS,
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    try:
+        client.execute()
+    except (CellExecutionError, DeadKernelError) as error:
+        raise UserError(f"{path.name} raises:\n{error}") from error
+    nbformat.write(clean(notebook), path)
+    print(f"written: {path.name}")
+
+
+def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Remove what differs between runs: versions, and standard error, where compilation is announced."""
+    notebook.metadata = nbformat.from_dict(METADATA)
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict({})
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+    return notebook
+
+
+def check(paths: list[Path]) -> int:
+    """Compare the stored outputs of notebooks with those of an execution; return the exit status of pytest."""
+    import_module("experiments.game.anatomy")  # announces the compilation here instead of in a cell
+    options = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_SECONDS}"]
+    settings = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=default"]
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", *settings, *options, *paths], check=False).returncode
+
+
+def main(config: Config) -> int:
+    """Execute or check all notebooks of the folder; return the exit status."""
+    paths = sorted(config.folder.glob("*.ipynb"))
+    if not paths:
+        raise UserError(f"there is no notebook in {config.folder}")
+    if config.check:
+        return check(paths)
+    for path in paths:
+        execute(path)
+    return 0

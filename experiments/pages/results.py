@@ -1,0 +1,293 @@
+"""Parts of README.md that come from stored results. A function returns one part as Markdown."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from agents.arena.report import list_win_shares
+from agents.tools.markdown import format_estimate, format_table
+from experiments.results import RESULTS, read_result
+
+
+def format_source(stored: Mapping[str, Any]) -> str:
+    """Return command, commit and machine of a result."""
+    machine = stored["machine"]
+    where = f"{machine['cores']} cores of {machine['processor']}"
+    return f"`{stored['command']}`, commit {stored['commit']}, {where}."
+
+
+def format_percent(fraction: Mapping[str, float]) -> str:
+    """Return a fraction with its interval in percent."""
+    return format_estimate({key: 100 * fraction[key] for key in ("value", "low", "high")}, 1) + " %"
+
+
+def format_signed(gain: Mapping[str, float]) -> str:
+    """Return a difference with its interval and signs."""
+    return f"{gain['value']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})"
+
+
+def _with_source(head: Sequence[str], rows: Sequence[Sequence[object]], stored: Mapping[str, Any]) -> str:
+    return format_table(head, rows) + "\n\n" + format_source(stored)
+
+
+# --- strength ---------------------------------------------------------------------------------------------------------
+
+
+def compare_neighbours(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each player of the ladder and the next weaker one, in both formats and all setups."""
+    rows = []
+    for setup in stored["results"]["ratings"]:
+        win_shares = list_win_shares(stored["results"], setup)
+        num_players = next(pair["num_players"] for pair in stored["results"]["pairs"] if pair["setup"] == setup)
+        for weaker, stronger in pairwise(stored["config"]["players"]):
+            up, down, par = win_shares[stronger, weaker], win_shares[weaker, stronger], 1 / num_players
+            formats = {0: "neither", 1: "one format", 2: "both"}[(up["low"] > par) + (down["high"] < par)]
+            names = {"num_players": num_players, "stronger": stronger, "weaker": weaker}
+            rows.append(names | {"up": up, "down": down, "par": par, "formats": formats})
+    return rows
+
+
+def render_ladder() -> str:
+    """Render every player of the ladder against the next weaker one, in both formats."""
+    stored = read_result("ladder")
+    rows = [
+        (
+            row["num_players"],
+            f"`{row['stronger']}` over `{row['weaker']}`",
+            format_estimate(row["up"]),
+            format_estimate(row["down"]),
+            f"{row['par']:.3f}",
+            row["formats"],
+        )
+        for row in compare_neighbours(stored)
+    ]
+    return _with_source(("players", "pair", "the upper alone", "the lower alone", "par", "above in"), rows, stored)
+
+
+def render_ratings() -> str:
+    """Render the Plackett-Luce ratings of the ladder's players in each setup."""
+    stored = read_result("ladder")
+    ratings = stored["results"]["ratings"]
+    seats = {pair["setup"]: pair["num_players"] for pair in stored["results"]["pairs"]}
+    codes = [code for code in stored["config"]["players"] if code in next(iter(ratings.values()))]
+    rows = [
+        (f"`{code}`", *(format_estimate(points[code], 0) for points in ratings.values())) for code in reversed(codes)
+    ]
+    return _with_source(("player", *(f"{seats[setup]} players" for setup in ratings)), rows, stored)
+
+
+def render_budget() -> str:
+    """Render win share and time of the searches at each budget."""
+    stored = read_result("budget")
+    rows = [
+        (
+            row["num_players"],
+            f"`{row['kind']}:{row['playouts']}`",
+            f"{row['milliseconds']['value']:.1f}",
+            format_estimate(row["win_share"]),
+            f"{row['par']:.3f}",
+        )
+        for row in stored["results"]
+    ]
+    against = f"win share against copies of `{stored['config']['rest']}` (95 %)"
+    return _with_source(("players", "one", "ms a decision, one core", against, "par"), rows, stored)
+
+
+def read_exploits() -> list[dict[str, Any]]:
+    """Return the stored results of best responses, the largest gain first."""
+    results = [read_result(path.stem) for path in RESULTS.glob("exploit_*.json")]
+    return sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
+
+
+def render_exploits(stored: Sequence[Mapping[str, Any]]) -> str:
+    """Render what the best responses to each player win."""
+    head = ("players", "target", "best response alone against copies of it", "gain over par", "it began from", "runs")
+    return format_table(head, map(_exploit_row, stored)) + "\n\n" + "\n\n".join(map(format_source, stored))
+
+
+def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
+    config, results = stored["config"], stored["results"]
+    decisions = f"{len(results['responses'])} x {config['total_timesteps'] / 1e6:.0f} million decisions"
+    values = format_estimate(results["win_share"]), format_signed(results["gain"])
+    return results["num_players"], f"`{config['target']}`", *values, results["best"]["start"], decisions
+
+
+def render_soundness() -> str:
+    """Render what the arena's statistics give for games whose outcome is known."""
+    stored = read_result("soundness")
+    results = stored["results"]
+    coverage = [
+        (
+            f"one `{row['one']}` against {row['num_players'] - 1} x `{row['rest']}`",
+            format_estimate(row["truth"], 4),
+            format_percent(row["covered"]),
+        )
+        for row in results["coverage"]
+    ]
+    sequential = [
+        (
+            f"`{row['one']}` than `{row['other']}`",
+            format_estimate(row["truth"]),
+            format_percent(row["stronger"]),
+            format_estimate(row["mean_blocks"], 0),
+            f"{row['fixed_blocks']:,.0f}",
+        )
+        for row in results["sequential"]
+    ]
+    copies = [
+        (
+            f"{row['num_players']} x `{row['player']}`",
+            f"{row['blocks']:,}",
+            *(f"{row[name]:.1g}" for name in ("furthest_from_par", "width")),
+        )
+        for row in results["copies"]
+    ]
+    question = f"stronger by {results['sequential'][0]['gain']}?"
+    parts = [
+        format_table(("95 % intervals", "true win share", "hold the truth"), coverage),
+        format_table((question, "true difference", "said to be", "mean deals", "deals, fixed"), sequential),
+        format_table(("copies", "deals", "furthest from par", "width of the interval"), copies),
+        format_source(stored),
+    ]
+    return "\n\n".join(parts)
+
+
+# --- game -------------------------------------------------------------------------------------------------------------
+
+
+def render_anatomy() -> str:
+    """Render the main answers about the game, for copies of each player."""
+    stored = read_result("anatomy")
+    rows = [
+        (
+            row["num_players"],
+            f"`{row['player']}`",
+            *(format_percent(row[name]) for name in ("dry", "void", "victories_without_buying")),
+            *(format_estimate(row[name], 1) for name in ("price", "sack_bought")),
+            " / ".join(f"{gain['value']:.1f}" for gain in row["gain"]),
+        )
+        for row in stored["results"]["tables"]
+    ]
+    columns = ("dry rounds", "void rounds", "victories without buying", "price", "value of a sack bought")
+    head = ("players", "copies of", *columns, "gain in a round by place, the start player first")
+    return _with_source(head, rows, stored)
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+def render_first_player(algorithm: str) -> str:
+    """Render what the default training run reaches."""
+    stored = read_result(f"first_player_{algorithm}")
+    runs, ev = stored["results"]["runs"], stored["results"]["ev"]
+    codes = list(runs[0]["results"][0]["win_share"])
+    rows: list[tuple[object, ...]] = []
+    for run in runs:
+        win_shares = run["results"][0]["win_share"].values()
+        rows.append((run["seed"], *map(format_estimate, win_shares), f"{run['minutes']:.1f}"))
+    rows.append(("`ev` instead", *(f"{ev[code]:.3f}" if code in ev else "" for code in codes), ""))
+    return _with_source(("seed", *(f"against 3 x `{code}`" for code in codes), "minutes"), rows, stored)
+
+
+def render_ablation() -> str:
+    """Render the gain of each variant of the self-play trainer."""
+    stored = read_result("ablation")
+    results = stored["results"]
+    base, others = results["base"]["opponents"], stored["config"]["num_players"] - 1
+    rows = [("base: win share", *(format_estimate(result["win_share"]) for result in base.values()))]
+    for variant in list(results)[1:]:
+        gains = (format_signed(result["gain"]) for result in results[variant]["opponents"].values())
+        rows.append((f"{variant}: more than base", *gains))
+    return _with_source(("variant", *(f"against {others} x `{kind}`" for kind in base)), rows, stored)
+
+
+def render_encoding() -> str:
+    """Render the win shares with and without the thermometers of the observation."""
+    stored = read_result("encoding")
+    codes = list(next(iter(stored["results"].values()))["win_share"])
+    rows = [
+        (name, *(format_estimate(result["win_share"][code]) for code in codes))
+        for name, result in stored["results"].items()
+    ]
+    return _with_source(("amounts as", *(f"against 3 x `{code}`" for code in codes)), rows, stored)
+
+
+# --- speed ------------------------------------------------------------------------------------------------------------
+
+
+def render_speed() -> str:
+    """Render the speed of the environment."""
+    stored = read_result("speed")
+    batch, aec, training, start = (stored["results"][key] for key in ("batch", "pettingzoo", "training", "start"))
+    millions = {key: value / 1e6 for key, value in batch["decisions_per_second"].items()}
+    estimates = [
+        ("`Batch`, one thread: decisions/s with observation and mask, millions", millions, 1),
+        ("... bytes written, relative to `numpy.fill`", batch["bytes_written_to_fill"], 2),
+        ("... two threads against one", batch["two_threads_to_one"], 2),
+        ("random playouts without observations: games/s", batch["playout_games_per_second"], 0),
+        ("`numpy.fill` of the same buffers: GB/s", batch["fill_gigabytes_per_second"], 0),
+        ("`raw_env`: steps/s", aec["raw_env_steps_per_second"], 0),
+        ("... against Gymnasium's CartPole", aec["raw_env_to_cartpole"], 2),
+        ("`env()` against an empty environment in the same wrappers", aec["env_to_empty_env"], 2),
+        ("MaskablePPO, against games in which nothing happens: compiled opponents", training["compiled_to_empty"], 2),
+        ("... snapshot opponents", training["snapshots_to_empty"], 2),
+        ("... the default mix", training["default_to_empty"], 2),
+        ("decisions learned per second, default run", training["decisions_per_second"]["default"], 0),
+    ]
+    rows = [(name, format_estimate(value, digits)) for name, value, digits in estimates]
+    rows += [
+        ("start of Python to the end of a first game, seconds", f"{start['warm_seconds']:.2f}"),
+        ("... the very first time, with compiling", f"{start['cold_seconds']:.1f}"),
+        ("memory of a game in a `Batch`, bytes", f"{stored['results']['memory_bytes_per_game']:,.0f}"),
+    ]
+    return _with_source(("measured", "median (95 % interval)"), rows, stored)
+
+
+def render_player_speed() -> str:
+    """Render how fast the players decide."""
+    stored = read_result("player_speed")
+    results, rows = stored["results"], []
+    for code, value in results["decisions_per_second"].items():
+        digits = 2 if code == "net" else 1
+        rows.append((f"`{code}`: decisions/s in a batch, one core, millions", f"{value['value'] / 1e6:.{digits}f}"))
+    for code, value in results["playouts_per_second"].items():
+        name = f"playouts/s from the second round on, all seats `{code}`, one core"
+        rows.append((name, format_estimate(value, 0)))
+    command = f"python -m agents tournament {results['tournament']['options']}"
+    rows.append((f"`{command}`, seconds", f"{results['tournament']['seconds']:.0f}"))
+    return _with_source(("measured", "median"), rows, stored)
+
+
+def render_training_speed() -> str:
+    """Render how much of its time the self-play trainer spends in its networks."""
+    stored = read_result("training_speed")
+    rows = [
+        (
+            name,
+            format_estimate(result["decisions_per_second"], 0),
+            format_estimate(result["rate_to_bare_passes"], 2),
+            format_estimate(result["rate_to_passes_and_optimiser"], 2),
+            f"{result['update_epochs']} x {result['batch_size']}",
+        )
+        for name, result in stored["results"].items()
+    ]
+    times = ("time of the bare passes, relative to all", "the same with the optimizer")
+    return _with_source(("networks", "decisions learned per second", *times, "epochs x minibatch"), rows, stored)
+
+
+RESULT_PARTS: dict[str, Callable[[], str]] = {
+    "ladder": render_ladder,
+    "ratings": render_ratings,
+    "budget": render_budget,
+    "soundness": render_soundness,
+    "anatomy": render_anatomy,
+    "speed": render_speed,
+    "player_speed": render_player_speed,
+    "first_player_maskable-ppo": partial(render_first_player, "maskable-ppo"),
+    "first_player_selfplay": partial(render_first_player, "selfplay"),
+    "exploit": lambda: render_exploits(read_exploits()),
+    "ablation": render_ablation,
+    "training_speed": render_training_speed,
+    "encoding": render_encoding,
+}

@@ -1,0 +1,269 @@
+"""Question: which weights make the best `tuned` player? `python -m experiments tune`
+
+CMA-ES (Hansen 2016, arXiv:1604.00772; library `cmaes`) searches for the weights of `agents/tuned.py` in each setup,
+from several starts and in rounds; a round starts where the one before stopped. A player that never varies has habits
+that a specialist can learn, and the specialist then loses to everybody else. A candidate therefore plays several kinds
+of matches (`MATCHES`), and its gain over par counts less in each the larger it is (`SATURATION`); a point of margin
+counts a little too. All candidates of a generation play the same deals.
+
+Every evaluation is logged, so an interrupted search resumes: it is told its logged evaluations again. `--write` writes
+the stored weights to `agents/tuned_weights.py`.
+
+The stored search used random streams that counted the decisions of all seats together; the arena counts them by seat.
+A new search therefore plays other games and finds other weights.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from cmaes import CMA
+from rich.progress import Progress
+
+import agents
+from agents import tuned
+from agents.arena.blocks import deal_blocks, list_streams, measure_seats
+from agents.arena.games import Games
+from agents.tools.files import check_same_settings
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import check_at_least
+from agents.tuned import WEIGHTS, linear_action
+from experiments.results import read_result, write_result
+from experiments.settings import SeveralSetups
+from felicity_env import Setup, View
+from felicity_env.kernel import kernel
+from felicity_env.random_stream import game_seed
+from felicity_env.setups import SETUPS, setup_name
+
+TUNED_WEIGHTS = Path(tuned.__file__).with_name("tuned_weights.py")
+START = {  # plays as `ev`
+    **{"constant": -1.0, "expected": 1.0, "now": -1.5, "last": 0.5, "final": 1.0, "alone": 1.0},
+    **{"card": (-2, -2.2, 0, -0.2, -0.4, -0.6, -0.8, 0.4, -2.4, 0.2), "card_dry": (3, 3, 0, 0, 0, 0, 0, 0, 3, 0)},
+}
+SCALE = {  # a small step of each weight: about one mouse, for a usual value of the feature
+    **{"constant": 2.0, "expected": 0.2, "expected_late": 0.3, "spread": 0.15, "own_card": 0.2, "now": 0.5},
+    **{"last": 0.3, "rivals": 1.0, "place": 0.5, "lead_mice": 0.1, "lead_score": 0.1, "over": 2.0, "dry": 2.0},
+    **{"refill": 1.0, "final": 2.0, "alone": 1.0, "card": 1.0, "card_dry": 1.0},
+    **{"value_over": 0.3, "value_lead_mice": 0.15, "value_lead_score": 0.15, "value_place": 0.1},
+}
+FINAL = 2**20  # number of the stream of the deals that select the best search
+CANDIDATE, RIVAL, HEURISTICS = 0, 1, ("ev", "anchor", "greedy")  # players by number; the rival is of the round before
+EV, ANCHOR, GREEDY, MIXED = 2, 3, 4, -1  # a mixed seat is drawn from `MIXTURE`
+MIXTURE = (EV, ANCHOR, GREEDY, RIVAL)
+MATCHES = {  # (player in one seat, player in all other seats); the deals are divided evenly among them
+    "one against ev": (CANDIDATE, EV),
+    "one against anchor": (CANDIDATE, ANCHOR),
+    "one against greedy": (CANDIDATE, GREEDY),
+    "one against the round before": (CANDIDATE, RIVAL),
+    "one against a mixture of these": (CANDIDATE, MIXED),
+    "the rest against ev": (EV, CANDIDATE),
+    "the rest against anchor": (ANCHOR, CANDIDATE),
+    "the rest against the round before": (RIVAL, CANDIDATE),
+}
+SATURATION = 0.15
+MIN_GAIN_OVER_EV = 0.12  # gain alone against `ev` that the best search must have, if any has it
+LOGGED = ("starts", "rounds", "generations", "population", "num_deals", "margin", "seed")
+
+
+@dataclass(frozen=True)
+class Config(SeveralSetups):
+    """Search for the weights of the player `tuned`; each setup has its own."""
+
+    resumes: ClassVar[bool] = True
+    starts: int = 3
+    """Independent searches; the best is taken."""
+    rounds: int = 2
+    """Rounds of a search; each starts anew against the player of the round before."""
+    generations: int = 60
+    """CMA-ES generations in a round."""
+    population: int = 14
+    """Candidates in a generation."""
+    num_deals: int = 1200
+    """Deals that each candidate plays, each under all rotations; more make the fitness less noisy."""
+    margin: float = 0.002
+    """Weight of a point of score margin beside the win share; it tells candidates with equal win shares apart."""
+    seed: int = SEEDS["tune"]
+    """Seed of deals and searches; keep it apart from the seeds of other measurements."""
+    workers: int = 2
+    """Candidates that play at a time, in threads; the results do not depend on it."""
+    out: Path = Path("runs/tune")
+    """Folder for the logs of evaluations; the same command resumes from them."""
+    write: bool = False
+    """Search nothing; write the stored weights to `agents/tuned_weights.py`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least(self, starts=1, rounds=1, generations=1, population=2, num_deals=len(MATCHES), workers=1)
+
+
+def to_record(vector: np.ndarray) -> np.ndarray:
+    """Convert weights float64 [weights] to an array [1] of WEIGHTS."""
+    return np.ascontiguousarray(vector, np.float64).view(WEIGHTS)
+
+
+def to_vector(values: Mapping[str, Any]) -> np.ndarray:
+    """Convert named weights to float64 [weights], with 0 for names that are missing."""
+    record = np.zeros(1, WEIGHTS)
+    for name, value in values.items():
+        record[name] = value
+    return record.view(np.float64).copy()
+
+
+@kernel
+def _act(weights, states, seeds, out):
+    for k in range(len(states)):
+        out[k] = linear_action(states[k], weights[0], seeds[k])
+
+
+class WeightedPlayer:
+    """The player `tuned` with other weights, float64 [weights]."""
+
+    def __init__(self, vector: np.ndarray) -> None:
+        self.weights = to_record(vector)
+
+    def act(self, view: View) -> np.ndarray:
+        """Return legal actions, integers [B]."""
+        actions = np.empty(len(view), np.int64)
+        _act(self.weights, view.states, view.seeds, actions)
+        return actions
+
+
+class Deals(NamedTuple):
+    """The games that all candidates of a generation play."""
+
+    setup: Setup
+    states: np.ndarray  # STATE [games]
+    streams: np.ndarray  # uint64 [games]
+    seating: np.ndarray  # int64 [games, seats]: number of the player in each seat
+
+
+def draw_deals(setup: Setup, config: Config, seed: int) -> Deals:
+    """Draw `num_deals` deals, each under all rotations, and the players in their seats."""
+    blocks = range(config.num_deals)
+    states, streams = deal_blocks(setup, blocks, seed), list_streams(setup, blocks, seed)
+    return Deals(setup, states, streams, draw_seating(len(states), setup.seats, np.random.default_rng(seed)))
+
+
+def draw_seating(num_games: int, seats: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the player in each seat, int64 [games, seats]: deals take `MATCHES` in turn, the one sits in each seat."""
+    deal, rotation = np.divmod(np.arange(num_games), seats)
+    matches = np.array(list(MATCHES.values()))[deal % len(MATCHES)]
+    seating = np.repeat(matches[:, 1:], seats, axis=1)
+    mixed = rng.choice(MIXTURE, size=seating.shape)
+    seating = np.where(seating == MIXED, mixed, seating)
+    seating[np.arange(num_games), rotation] = matches[:, 0]
+    return seating
+
+
+def compute_fitness(candidate: np.ndarray, rival: np.ndarray, deals: Deals, config: Config) -> list[float]:
+    """Return the fitness of a candidate, then its gain over par in each kind of match."""
+    players = [WeightedPlayer(candidate), WeightedPlayer(rival), *map(agents.make, HEURISTICS)]
+    played = Games(deals.setup, deals.states, deals.streams, deals.seating)
+    played.play(players)
+    measures, (num_games, seats) = measure_seats(played, deals.setup.seats), deals.seating.shape
+    games = np.arange(num_games)
+    one = games, games % seats
+    sign = np.where(deals.seating[one] == CANDIDATE, 1, -1)
+    gain = sign * (measures["win_share"][one] - 1 / seats)
+    gain += config.margin * sign * measures["margin"][one]
+    by_match = np.array([gain[games // seats % len(MATCHES) == k].mean() for k in range(len(MATCHES))])
+    return [float((SATURATION * np.tanh(by_match / SATURATION)).mean()), *by_match.tolist()]
+
+
+def find_weights(setup: Setup, config: Config, progress: Progress) -> dict[str, Any]:
+    """Return the weights of the best of several searches, by fitness on new deals, and the curves of all."""
+    searches = [search(setup, start, config, progress) for start in range(config.starts)]
+    deals = draw_deals(setup, config, game_seed(config.seed, FINAL, setup.seats))
+    fitness = _evaluate([vector for vector, _ in searches], to_vector(START), deals, config)
+    best = max(range(config.starts), key=lambda k: (fitness[k][1] >= MIN_GAIN_OVER_EV, fitness[k][0]))
+    record = to_record(searches[best][0])
+    return {
+        "weights": {name: _round(record[name][0]) for name in WEIGHTS.names or ()},
+        "starts": [{"on_fresh_deals": _name(fitness[k]), "curve": curve} for k, (_, curve) in enumerate(searches)],
+    }
+
+
+def search(setup: Setup, start: int, config: Config, progress: Progress) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """Run all rounds of a search; return its final weights and its curve."""
+    scale = to_vector(SCALE)
+    log = _Log(config.out / f"{setup_name(setup)}-start{start}.jsonl", config)
+    task = progress.add_task(f"{setup_name(setup)}, start {start}", total=config.rounds * config.generations, shown="")
+    rival, curve = to_vector(START), []
+    for number in range(config.rounds):
+        stream = start * config.rounds + number
+        optimizer = CMA(mean=rival / scale, sigma=0.5, population_size=config.population, seed=stream)
+        for generation in range(config.generations):
+            candidates = [optimizer.ask() for _ in range(config.population)]
+            deals = draw_deals(setup, config, game_seed(config.seed, stream, generation))
+            fitness = log.read_next() or log.add(_evaluate([c * scale for c in candidates], rival, deals, config))
+            optimizer.tell([(c, -values[0]) for c, values in zip(candidates, fitness, strict=True)])
+            curve.append({"round": number, **_name(np.mean(fitness, axis=0))})
+            progress.update(task, advance=1, shown=f"fitness {curve[-1]['fitness']:.3f}")
+        rival = optimizer.mean * scale
+    return rival, curve
+
+
+def _evaluate(candidates: Sequence[np.ndarray], rival: np.ndarray, deals: Deals, config: Config) -> list[list[float]]:
+    with ThreadPoolExecutor(config.workers) as pool:
+        return list(pool.map(lambda candidate: compute_fitness(candidate, rival, deals, config), candidates))
+
+
+def _round(value: Any) -> Any:
+    """Return a float, or a list of them, with four decimals."""
+    numbers: Any = np.round(value, 4).tolist()
+    return numbers
+
+
+def _name(fitness: Sequence[float] | np.ndarray) -> dict[str, float]:
+    return dict(zip(("fitness", *MATCHES), _round(fitness), strict=True))
+
+
+class _Log:
+    """The fitness of every candidate so far, in a file to which each generation adds a line."""
+
+    def __init__(self, path: Path, config: Config) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        settings = {name: getattr(config, name) for name in LOGGED}
+        lines = path.read_text().splitlines() if path.exists() else []
+        if lines:
+            check_same_settings(json.loads(lines[0]), settings, where=path, advice="choose another --out")
+        else:
+            path.write_text(json.dumps(settings) + "\n")
+        self.stored: Iterator[Any] = iter([json.loads(line) for line in lines[1:]])
+
+    def read_next(self) -> list[Any]:
+        """Return the fitness of the next generation, or nothing if it is not logged."""
+        return next(self.stored, [])
+
+    def add(self, fitness: list[Any]) -> list[Any]:
+        """Log the fitness of one more generation and return it."""
+        with self.path.open("a") as file:
+            file.write(json.dumps(fitness) + "\n")
+        return fitness
+
+
+def write_weights(results: Mapping[str, Any]) -> None:
+    """Write the stored weights of the standard setups to `agents/tuned_weights.py`."""
+    lines = ['"""Weights of `tuned` for each number of players, found by `python -m experiments tune`."""', ""]
+    lines.append("WEIGHTS_BY_PLAYERS = {")
+    for name, result in results.items():
+        weights = {key: tuple(v) if isinstance(v, list) else v for key, v in result["weights"].items()}
+        lines += [f"    {SETUPS[name].seats}: {{", *(f'        "{key}": {v},' for key, v in weights.items()), "    },"]
+    TUNED_WEIGHTS.write_text("\n".join([*lines, "}"]) + "\n")
+
+
+def main(config: Config) -> None:
+    """Search in all setups and store the weights, or write the stored ones."""
+    if config.write:
+        write_weights(read_result("tune")["results"])
+        return
+    started = time.monotonic()
+    with Progress(*Progress.get_default_columns(), "{task.fields[shown]}") as progress:
+        results = {setup_name(setup): find_weights(setup, config, progress) for setup in config.setups}
+    write_result("tune", config, results, started=started)

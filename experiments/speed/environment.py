@@ -1,0 +1,313 @@
+"""Question: how fast is the environment? `python -m experiments speed`
+
+Machines are noisy. Every comparison therefore interleaves the things that it compares and reports the median of the
+ratios of neighbouring measurements, with its interval over the repetitions.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Dict, Discrete
+from pettingzoo import AECEnv
+from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper, TerminateIllegalWrapper
+from rich.progress import track
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.logger import configure
+
+from agents.tools.settings import check_positive
+from experiments.results import median_interval, write_result
+from experiments.settings import OneSetup
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, felicity_v0
+from felicity_env.game import deal, is_terminal, step
+from felicity_env.kernel import kernel
+from felicity_env.player import random_action
+from felicity_env.random_stream import mix
+from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer, SingleLearnerVecEnv, build_model
+
+
+@dataclass(frozen=True)
+class Config(OneSetup):
+    """Measure the speed of the batch, of PettingZoo and of training, start times and memory."""
+
+    resumes: ClassVar[bool] = False
+    repetitions: int = 15
+    """Repetitions of each measurement; more narrow the intervals."""
+    num_games: int = 1024
+    """Games in the batch; enough that the loop in Python does not count."""
+    num_steps: int = 1000
+    """Decisions in each game for one measurement of the batch."""
+    training_repetitions: int = 21
+    """Repetitions of a training iteration (rollout and update)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "repetitions", "num_games", "num_steps", "training_repetitions")
+
+
+def measure_seconds(work: Callable[[], Any]) -> float:
+    """Return the wall-clock time of one call."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def interleave(work: Mapping[str, Callable[[], Any]], repetitions: int, label: str) -> dict[str, np.ndarray]:
+    """Return the seconds [repetitions] of each kind of work; every repetition measures all kinds in turn."""
+    for call in work.values():
+        call()  # warm up
+    times: dict[str, list[float]] = {name: [] for name in work}
+    for _ in track(range(repetitions), description=f"{label:28}"):
+        for name, call in work.items():
+            times[name].append(measure_seconds(call))
+    return {name: np.array(values) for name, values in times.items()}
+
+
+# --- batch ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _play_out(states: np.ndarray, games: int, seed: int) -> int:
+    """Play `games` random games in states[1] from the blank states[0]; return the number of decisions."""
+    bits = mix(np.uint64(seed))
+    decisions = 0
+    for _ in range(games):
+        states[1] = states[0]
+        bits = mix(bits)
+        deal(states[1], bits)
+        while not is_terminal(states[1]):
+            bits = mix(bits)
+            step(states[1], random_action(states[1], bits))
+            decisions += 1
+    return decisions
+
+
+def measure_batch(config: Config) -> dict[str, Any]:
+    """Compare random play that writes everything with `numpy.fill` of the same buffers, two threads, and playouts."""
+    setup = config.chosen_setup
+    batches = {t: Batch(config.num_games, setup=setup, threads=t) for t in (1, 2)}
+    observations = np.empty_like(batches[1].observations)
+    masks = np.empty_like(batches[1].action_masks)
+    blank = np.repeat(setup.blank_state(), 2)
+    games = config.num_games * config.num_steps // 90
+
+    def fill() -> None:
+        for _ in range(config.num_steps):
+            observations.fill(1.0)
+            masks.fill(1)
+
+    work = {
+        "fill": fill,
+        "one thread": lambda: batches[1].play_random(config.num_steps),
+        "two threads": lambda: batches[2].play_random(config.num_steps),
+        "playouts": lambda: _play_out(blank, games, 0),
+    }
+    times = interleave(work, config.repetitions, "batch")
+    decisions = config.num_games * config.num_steps
+    written = decisions * (observations.itemsize * OBS_SIZE + NUM_ACTIONS)
+    return {
+        "fill_gigabytes_per_second": median_interval(written / times["fill"] / 1e9),
+        "decisions_per_second": median_interval(decisions / times["one thread"]),
+        "bytes_per_decision": written // decisions,
+        "bytes_written_to_fill": median_interval(times["fill"] / times["one thread"]),
+        "two_threads_to_one": median_interval(times["one thread"] / times["two threads"]),
+        "playout_games_per_second": median_interval(games / times["playouts"]),
+    }
+
+
+# --- PettingZoo -------------------------------------------------------------------------------------------------------
+
+
+class EmptyEnv(AECEnv):
+    """Environment in which five players take turns and nothing else, to measure PettingZoo's loop and wrappers."""
+
+    metadata = {"name": "empty", "is_parallelizable": False}  # noqa: RUF012 - PettingZoo's own form
+    LENGTH = 112  # decisions in a random game of five
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.possible_agents = [f"player_{seat}" for seat in range(5)]
+        self._space = Dict({"observation": Box(-8, 64, (OBS_SIZE,)), "action_mask": Box(0, 1, (NUM_ACTIONS,), np.int8)})
+        self._actions = Discrete(NUM_ACTIONS)
+        self._observation = {
+            "observation": np.zeros(OBS_SIZE, np.float32),
+            "action_mask": np.ones(NUM_ACTIONS, np.int8),
+        }
+
+    def observation_space(self, agent: str) -> Dict:
+        """Return the space of all agents."""
+        return self._space
+
+    def action_space(self, agent: str) -> Discrete:
+        """Return the space of all agents."""
+        return self._actions
+
+    def reset(self, seed: int | None = None, options: Any = None) -> None:
+        """Start with the first agent."""
+        self.agents = self.possible_agents[:]
+        self.agent_selection, self._turn = self.agents[0], 0
+        self.rewards, self._cumulative_rewards = dict.fromkeys(self.agents, 0.0), dict.fromkeys(self.agents, 0.0)
+        self.terminations, self.truncations = dict.fromkeys(self.agents, False), dict.fromkeys(self.agents, False)
+        self.infos = {agent: {} for agent in self.agents}
+
+    def step(self, action: int | None) -> None:
+        """Pass the turn to the next agent."""
+        if self.terminations[self.agent_selection]:
+            self._was_dead_step(action)
+            return
+        self._turn += 1
+        self.agent_selection = self.possible_agents[self._turn % 5]
+        if self._turn == self.LENGTH:
+            self.terminations = dict.fromkeys(self.agents, True)
+            self.agent_selection = self.agents[0]
+
+    def observe(self, agent: str) -> dict[str, np.ndarray]:
+        """Return constant arrays."""
+        return self._observation
+
+
+def record_games(num_players: int, count: int) -> list[list[int]]:
+    """Return the actions of `count` random games with seeds 0, 1, ..."""
+    games = []
+    env = felicity_v0.raw_env(num_players=num_players)
+    rng = np.random.default_rng(0)
+    for seed in range(count):
+        env.reset(seed=seed)
+        while not any(env.terminations.values()):
+            mask = env.observe(env.agent_selection)["action_mask"]
+            env.step(int(rng.choice(np.flatnonzero(mask))))
+        games.append(list(env.game.actions))
+    return games
+
+
+def play_pettingzoo(env: AECEnv, games: Sequence[Sequence[int]]) -> None:
+    """Play recorded actions in PettingZoo's loop, the same for every environment."""
+    for seed, actions in enumerate(games):
+        env.reset(seed=seed)
+        script = iter(actions)
+        for _ in env.agent_iter():
+            _, _, termination, truncation, _ = env.last()
+            env.step(None if termination or truncation else next(script))
+
+
+def play_cartpole(env: gymnasium.Env, actions: Sequence[int]) -> None:
+    """Play recorded actions in Gymnasium's loop."""
+    env.reset(seed=0)
+    for action in actions:
+        _, _, terminated, truncated, _ = env.step(action)
+        if terminated or truncated:
+            env.reset()
+
+
+def measure_pettingzoo(config: Config) -> dict[str, Any]:
+    """Compare `raw_env` with Gymnasium's CartPole, and `env()` with an empty environment in the same wrappers."""
+    four, five = record_games(4, 60), record_games(5, 30)
+    empty = [[0] * EmptyEnv.LENGTH] * 30
+    push = np.random.default_rng(0).integers(2, size=6000).tolist()
+    wrapped_empty = OrderEnforcingWrapper(AssertOutOfBoundsWrapper(TerminateIllegalWrapper(EmptyEnv(), -1)))
+    raw, wrapped, cartpole = felicity_v0.raw_env(), felicity_v0.env(num_players=5), gymnasium.make("CartPole-v1")
+    work = {
+        "raw_env": lambda: play_pettingzoo(raw, four),
+        "CartPole": lambda: play_cartpole(cartpole, push),
+        "env": lambda: play_pettingzoo(wrapped, five),
+        "empty": lambda: play_pettingzoo(wrapped_empty, empty),
+    }
+    times = interleave(work, config.repetitions, "PettingZoo")
+    decisions = {name: sum(map(len, games)) for name, games in (("raw_env", four), ("env", five), ("empty", empty))}
+    rates = {name: number / times[name] for name, number in (decisions | {"CartPole": len(push)}).items()}
+    return {
+        "raw_env_steps_per_second": median_interval(rates["raw_env"]),
+        "cartpole_steps_per_second": median_interval(rates["CartPole"]),
+        "raw_env_to_cartpole": median_interval(rates["raw_env"] / rates["CartPole"]),
+        "env_steps_per_second": median_interval(rates["env"]),
+        "env_to_empty_env": median_interval(rates["env"] / rates["empty"]),
+    }
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+class EmptyGames(SingleLearnerVecEnv):
+    """Games in which nothing happens, to measure MaskablePPO itself."""
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Return the first observations again."""
+        nothing = np.zeros(self.num_envs, np.float32)
+        return self.games.observations, nothing, nothing.astype(bool), self._no_infos
+
+
+def measure_training(config: Config) -> dict[str, Any]:
+    """Compare MaskablePPO as `python -m train` creates it with MaskablePPO on games in which nothing happens."""
+    compiled = MaskablePPOConfig(mix=("random=1", "anchor=1", "ev=1"))
+    snapshots = MaskablePPOConfig(mix=("self=1", "past=1"))
+    default = MaskablePPOConfig()
+    with tempfile.TemporaryDirectory() as folder:
+        models: dict[str, MaskablePPO] = {}
+        for name, settings in (("compiled", compiled), ("snapshots", snapshots), ("default", default)):
+            trainer = MaskablePPOTrainer(settings, Path(folder))
+            trainer.pool.update(trainer.player())
+            models[name], games = trainer.model, trainer.env.games
+        models["empty"] = build_model(default, EmptyGames(games))
+        for model in models.values():
+            model.set_logger(configure(folder, []))
+        work = {
+            name: (lambda model=model: model.learn(default.rollout_size, reset_num_timesteps=False))
+            for name, model in models.items()
+        }
+        times = interleave(work, config.training_repetitions, "training")
+    rates = {name: default.rollout_size / values for name, values in times.items()}
+    return {
+        "decisions_per_second": {name: median_interval(rate) for name, rate in rates.items()},
+        "compiled_to_empty": median_interval(rates["compiled"] / rates["empty"]),
+        "snapshots_to_empty": median_interval(rates["snapshots"] / rates["empty"]),
+        "default_to_empty": median_interval(rates["default"] / rates["empty"]),
+    }
+
+
+# --- start and memory -------------------------------------------------------------------------------------------------
+
+_FIRST_GAME = "from felicity_env import Batch; Batch(1).play_random(100)"
+
+
+def measure_start() -> dict[str, float]:
+    """Return the seconds from the start of Python to the end of a first game, with compiling and from the cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+        command = [sys.executable, "-c", _FIRST_GAME]
+        start = partial(subprocess.run, command, env=environment, check=True, capture_output=True)
+        runs = [measure_seconds(start) for _ in range(6)]
+    return {"cold_seconds": runs[0], "warm_seconds": float(np.median(runs[1:]))}
+
+
+def measure_memory(num_games: int = 50_000) -> float:
+    """Return the bytes that the allocator gives for each game of a batch, with its buffers."""
+    tracemalloc.start()
+    batch = Batch(num_games)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return size / batch.num_games
+
+
+def main(config: Config) -> None:
+    """Measure and store."""
+    torch.set_num_threads(MaskablePPOConfig().threads)
+    started = time.monotonic()
+    results = {
+        "batch": measure_batch(config),
+        "pettingzoo": measure_pettingzoo(config),
+        "training": measure_training(config),
+        "start": measure_start(),
+        "memory_bytes_per_game": measure_memory(),
+    }
+    write_result("speed", config, results, started=started)

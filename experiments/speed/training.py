@@ -1,0 +1,105 @@
+"""Question: how much of its time does training spend in networks? `python -m experiments training-speed`
+
+Measures iterations of the self-play trainer and, in turn in the same process, their forward and backward passes on
+constant data: without games, sampling, advantages, shuffling and the optimizer. No trainer can save the time of these
+passes. A third measurement adds the optimizer, which shows its part of the rest.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from rich.progress import track
+
+from agents.tools.settings import check_positive
+from experiments.results import median_interval, write_result
+from train.selfplay import SelfplayConfig, SelfplayTrainer
+
+Optimize = Callable[[dict[str, torch.Tensor], float], Any]  # takes a minibatch and the entropy coefficient
+NETWORKS: dict[str, Mapping[str, Any]] = {"2 x 128": {}, "2 x 256": {"hidden_sizes": (256, 256)}}  # settings of runs
+
+
+@dataclass(frozen=True)
+class Config:
+    """Compare iterations of the trainer with their bare passes."""
+
+    resumes: ClassVar[bool] = False
+    repetitions: int = 30
+    """Iterations that are measured, each with its passes; more narrow the intervals."""
+    device: str = "auto"
+    """Device of the networks, as for training."""
+    num_envs: int | None = None
+    """Games side by side; by default those of the trainer."""
+    batch_size: int | None = None
+    """Decisions in a minibatch; by default those of the trainer."""
+
+    def __post_init__(self) -> None:
+        check_positive(self, "repetitions")
+
+
+def measure_seconds(work: Callable[[], Any]) -> float:
+    """Return the wall-clock time of one call, with all work of a GPU."""
+    started = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - started
+
+
+def prepare_passes(trainer: SelfplayTrainer) -> Callable[[Optimize], None]:
+    """Return a function that makes the passes of an iteration on the data of one; its argument has the gradients."""
+    rollout, data = trainer.rollout, {name: tensor.clone() for name, tensor in trainer.prepare_data().items()}
+    observations = rollout.observations.clone()
+    minibatches = list(trainer.split_minibatches(data))
+
+    def make_passes(optimize: Optimize) -> None:
+        trainer.optimizer.param_groups[0]["lr"] = 0.0  # keeps the policy; the next iteration sets the rate
+        with torch.no_grad():
+            for _ in range(trainer.config.num_steps):
+                trainer.compute_logits(observations[0])
+            trainer.compute_values(observations.flatten(0, 1))
+        for minibatch in minibatches:
+            optimize(minibatch, 0.01)
+
+    return make_passes
+
+
+def measure_training(network: Mapping[str, Any], config: Config) -> dict[str, Any]:
+    """Return decisions per second, and the time of the passes relative to an iteration, bare and with the optimizer."""
+    sizes = {name: getattr(config, name) for name in ("num_envs", "batch_size") if getattr(config, name)}
+    chosen = {"device": config.device, **network, **sizes}
+    with TemporaryDirectory() as folder:
+        settings = SelfplayConfig(**(asdict(SelfplayConfig.choose_defaults(config.device)) | chosen))
+        trainer = SelfplayTrainer(settings, Path(folder))
+        trainer.run_iteration()
+        make_passes = prepare_passes(trainer)
+        bare = partial(make_passes, lambda *batch: trainer.compute_loss(*batch)[0].backward())
+        work = (trainer.run_iteration, bare, partial(make_passes, trainer.optimize_minibatch))
+        times, learned = [[measure_seconds(call) for call in work]], []  # the first time is a warm-up
+        for _ in range(config.repetitions):
+            before = trainer.timesteps
+            times.append([measure_seconds(call) for call in work])
+            learned.append(trainer.timesteps - before)
+    iterations, bare_passes, with_optimizer = np.array(times[1:]).T
+    return {
+        "decisions_per_second": median_interval(np.array(learned) / iterations),
+        "played_per_second": median_interval(trainer.config.rollout_size / iterations),
+        "rate_to_bare_passes": median_interval(bare_passes / iterations),
+        "rate_to_passes_and_optimiser": median_interval(with_optimizer / iterations),
+        **{name: getattr(trainer.config, name) for name in ("num_envs", "num_steps", "update_epochs", "batch_size")},
+        "device": trainer.device,
+        "dtype": str(trainer.dtype).removeprefix("torch."),
+    }
+
+
+def main(config: Config) -> None:
+    """Measure and store."""
+    started = time.monotonic()
+    results = {name: measure_training(network, config) for name, network in track(NETWORKS.items(), "networks")}
+    write_result("training_speed", config, results, started=started)

@@ -1,0 +1,203 @@
+"""Question: how does the reference player play? `python -m experiments reference-style`
+
+In games among copies of a player, this measures how often it raises, by the expected value of the sack minus the price
+and minus what a pass pays, and which card of its hand it places in which situation. Other players are shown beside it.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.progress import track
+
+import agents
+from agents.sack_value import expected_sack_value
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import check_at_least, require
+from experiments.game.cards import CARDS
+from experiments.game.columns import estimate_columns, linearise_ratio
+from experiments.results import write_result
+from experiments.settings import OneSetup
+from felicity_env import Batch, View
+from felicity_env.game import AUCTION, NO_SEAT, NUM_CARDS, PASS, highest_legal_bid, last_pot, pass_pays, score
+from felicity_env.kernel import kernel
+
+GAINS = np.arange(-12, 25, 2)  # lower bounds of the bins of a raise's gain if it stands, in points
+MIN_GAMES = 20  # with fewer games an estimate says nothing about how games vary
+FACTS = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("bids", np.bool_),  # True in the auction, False while placing a card
+                ("may_raise", np.bool_),
+                ("gain", np.float64),  # gain of the next bid over a pass now, if nobody outbids it
+                ("round_number", np.int64),
+                ("first", np.bool_),  # first to place a card
+                ("last", np.bool_),
+                ("mice", np.bool_),  # there are mice on the mouse cards
+                ("is_ahead", np.bool_),  # more points than any other seat
+                ("hand", np.int64),  # bit c: holds card c
+            ],
+            align=True,
+        ),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Config(OneSetup):
+    """Observe copies of players."""
+
+    resumes: ClassVar[bool] = False
+    players: tuple[str, ...] = ("net", "tuned", "ev")
+    """Codes of the players; the cards are shown for the first."""
+    num_games: int = 2000
+    """Games of each player; four times as many halve the intervals."""
+    seed: int = SEEDS["reference style"]
+    """Seed of the games; keep it apart from the seeds of other measurements."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(bool(self.players), "--players must name a player")
+        check_at_least(self, num_games=1, seed=0)
+
+
+@kernel
+def _facts(states, out):
+    for k in range(len(states)):
+        state, seat = states[k], states[k].seat
+        place = (seat - state.start_seat) % state.num_seats
+        out[k].bids = state.phase == AUCTION
+        out[k].may_raise = state.phase == AUCTION and highest_legal_bid(state) > state.high_bid
+        out[k].gain = expected_sack_value(state) - (state.high_bid + 1) - pass_pays(state)
+        out[k].round_number = state.round_number
+        out[k].first, out[k].last = place == 0, place == state.num_seats - 1
+        out[k].mice = last_pot(state) > 0
+        out[k].hand = state.hands[seat]
+        out[k].is_ahead = True
+        for other in range(state.num_seats):
+            if other != seat and score(state, other) >= score(state, seat):
+                out[k].is_ahead = False
+
+
+def compute_facts(view: View) -> np.ndarray:
+    """Return the situation of each decision, FACTS [B]."""
+    out = np.zeros(len(view), FACTS)
+    _facts(view.states, out)
+    return out
+
+
+class Decisions(NamedTuple):
+    """All decisions of whole games among copies of a player: arrays [N]."""
+
+    games: np.ndarray  # int64: number of the game
+    facts: np.ndarray  # FACTS
+    actions: np.ndarray  # int64
+
+
+def play_decisions(code: str, config: Config) -> Decisions:
+    """Play `num_games` games among copies of a player and return all decisions."""
+    batch = Batch(config.num_games, seed=config.seed, setup=config.chosen_setup, autoreset=False)
+    player, parts = agents.make(code), []
+    while len(indices := np.flatnonzero(batch.seats != NO_SEAT)):
+        view = batch.view(indices)
+        actions = player.act(view)
+        parts.append((indices, compute_facts(view), actions))
+        batch.step(actions, indices)
+    return Decisions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def compute_frequency_column(games: np.ndarray, happened: np.ndarray, asked: np.ndarray, num_games: int) -> np.ndarray:
+    """Return a column [games] whose mean is the fraction of the decisions `asked` [N] in which it `happened` [N].
+
+    The column is nan if fewer than MIN_GAMES games have such a decision.
+    """
+    counts = np.bincount(games[asked], minlength=num_games)
+    if np.count_nonzero(counts) < MIN_GAMES:
+        return np.full(num_games, np.nan)
+    return linearise_ratio(np.bincount(games[asked & happened], minlength=num_games), counts)
+
+
+def estimate_raises(decisions: Decisions, config: Config) -> list[Any]:
+    """Estimate how often a player raises, for each bin of GAINS."""
+    games, facts, actions = decisions
+    number = np.digitize(facts["gain"], GAINS) - 1
+    inside = facts["may_raise"] & (facts["gain"] < GAINS[-1] + 2)
+    columns = [
+        compute_frequency_column(games, actions > PASS, inside & (number == k), config.num_games)
+        for k in range(len(GAINS))
+    ]
+    return estimate_columns({"raises": np.column_stack(columns)})["raises"]
+
+
+def list_situations(facts: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the mask of the decisions in each situation."""
+    third = facts["round_number"] // 3
+    return {
+        "round 1-3": third == 0,
+        "round 4-6": third == 1,
+        "round 7-9": third == 2,
+        "places first": facts["first"],
+        "places last": facts["last"],
+        "no mice to win": ~facts["mice"],
+        "mice to win": facts["mice"],
+        "is ahead": facts["is_ahead"],
+        "is not ahead": ~facts["is_ahead"],
+    }
+
+
+def estimate_cards(decisions: Decisions, config: Config) -> dict[str, Any]:
+    """Estimate how often a player places a card that it holds: for each situation an estimate for each card."""
+    games, facts, actions = decisions
+    has_choice = ~facts["bids"] & (facts["hand"] & (facts["hand"] - 1) != 0)  # more than one card in hand
+    columns = {}
+    for name, mask in list_situations(facts).items():
+        asked = [has_choice & mask & ((facts["hand"] >> card & 1) == 1) for card in range(NUM_CARDS)]
+        by_card = [
+            compute_frequency_column(games, actions == card, asked[card], config.num_games) for card in range(NUM_CARDS)
+        ]
+        columns[name] = np.column_stack(by_card)
+    return estimate_columns(columns)
+
+
+def plot(results: dict[str, Any], path: Path) -> None:
+    """Plot the raises of all players and the cards of the first."""
+    figure = Figure(figsize=(12, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for code, estimates in results["raises"].items():
+        points = [(x + 1, estimate) for x, estimate in zip(GAINS, estimates, strict=True) if estimate]
+        bounds = np.array([[estimate[key] for key in ("low", "value", "high")] for _, estimate in points]).T
+        left.plot([x for x, _ in points], bounds[1], marker="o", markersize=3, label=code)
+        left.fill_between([x for x, _ in points], bounds[0], bounds[2], alpha=0.2)
+    left.set(xlabel="expected value of the sack - next bid - what a pass pays", ylabel="frequency of a raise")
+    left.set(title="when it raises", ylim=(0, 1))
+    left.grid(alpha=0.3)
+    left.legend()
+    _plot_cards(right, results["cards"])
+    figure.savefig(path, dpi=100)
+
+
+def _plot_cards(axis: Axes, situations: dict[str, Any]) -> None:
+    values = np.array([[card["value"] if card else np.nan for card in row] for row in situations.values()])
+    axis.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for (row, card), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            axis.text(card, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.55 else "black")
+    axis.set_xticks(range(NUM_CARDS), CARDS)
+    axis.set_yticks(range(len(situations)), list(situations))
+    axis.set(title="how often a card in hand is placed", xlabel="card in hand")
+
+
+def main(config: Config) -> None:
+    """Play, estimate, store and plot."""
+    started = time.monotonic()
+    decisions = {code: play_decisions(code, config) for code in track(config.players, "players")}
+    results: dict[str, Any] = {"raises": {code: estimate_raises(d, config) for code, d in decisions.items()}}
+    results["cards"] = estimate_cards(decisions[config.players[0]], config)
+    path = write_result("reference_style", config, results, started=started)
+    plot(results, path.with_suffix(".png"))

@@ -1,0 +1,51 @@
+"""Time that a search takes for a decision, measured on positions from games among copies of `tuned`."""
+
+import time
+
+import numpy as np
+
+import agents
+from agents.arena.blocks import play_blocks
+from experiments.results import median_interval
+from felicity_env import Setup, View
+
+NUM_DEALS, NUM_POSITIONS, REPETITIONS = 20, 60, 5
+TIMED_PLAYOUTS = 400
+
+
+class _Recorder:
+    """Player that acts as another and keeps every view."""
+
+    def __init__(self, code: str) -> None:
+        self.player, self.views = agents.make(code), []
+
+    def act(self, view: View) -> np.ndarray:
+        self.views.append(view)
+        return self.player.act(view)
+
+
+def draw_positions(setup: Setup, seed: int) -> View:
+    """Draw NUM_POSITIONS decisions of one seat in games among copies of `tuned`."""
+    recorder = _Recorder("tuned")
+    players = [recorder, *(agents.make("tuned") for _ in range(setup.seats - 1))]
+    play_blocks(players, num_deals=NUM_DEALS, seed=seed, setup=setup)
+    rng, views = np.random.default_rng(seed), recorder.views
+    view = View(*(np.concatenate([getattr(view, name) for view in views]) for name in ("states", "seats", "seeds")))
+    return view.take(rng.choice(len(view), size=NUM_POSITIONS, replace=False))
+
+
+def measure_milliseconds(code: str, view: View) -> dict[str, float]:
+    """Measure the time of a decision on one core, averaged over the view."""
+    player, samples = agents.make(code), []
+    player.act(view.take(np.arange(1)))
+    for _ in range(REPETITIONS):
+        started = time.perf_counter()
+        player.act(view)
+        samples.append((time.perf_counter() - started) / len(view) * 1000)
+    return median_interval(samples)
+
+
+def find_playouts(search: str, setup: Setup, milliseconds: float, seed: int) -> int:
+    """Return the number of playouts that a search makes in that time for a decision, rounded down to two digits."""
+    measured = measure_milliseconds(f"{search}:{TIMED_PLAYOUTS}", draw_positions(setup, seed))["value"]
+    return max(1, int(float(f"{milliseconds / measured * TIMED_PLAYOUTS:.2g}")))

@@ -1,0 +1,204 @@
+"""Question: which parts of the self-play trainer pay? `python -m experiments ablation`
+
+Every variant changes one setting of the base. It is trained with several seeds for the same number of decisions. Each
+policy then plays alone against copies of players of the ladder, and alone against copies of the base's policies. All
+variants get the same deals, so each is compared with the base deal by deal. If the settings of a variant name another
+variant in braces, the run gets the policy of that variant's run with the same seed.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.progress import track
+
+import agents
+from agents.arena.matches import win_shares_against_copies
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import check_at_least, check_seeds, require
+from experiments.results import write_result
+from experiments.runs import estimate_over_seeds, train_runs
+from experiments.settings import OneSetup
+from train.selfplay import SelfplayConfig
+
+BASE, EXPLOITER = "base", "exploiter of the base"
+OPPONENTS = ("anchor", "ev", "tuned")
+VARIANTS: dict[str, Mapping[str, Any]] = {
+    BASE: {},
+    "selves alone": {"mix": ("self=1",)},
+    EXPLOITER: {"mix": (f"net:{{{BASE}}}=1",)},
+    "exploiter among the others": {"mix": ("self=.3", "tuned=.2", "ev=.2", "anchor=.2", f"net:{{{EXPLOITER}}}=.1")},
+    "little entropy all along": {"ent_coef": 0.01},
+    "much entropy all along": {"ent_coef_end": 0.05},
+    "twice the entropy at first": {"ent_coef": 0.1},
+    "KL to slow average": {"kl_coef": 0.05},
+    "gain of rounds as reward": {"reward": "round", "reward_scale": 0.05},
+    "others' mice unseen": {"open_mice": False},
+    "logits for raises": {"raises": True},
+    "2 x 64": {"hidden_sizes": (64, 64)},
+    "2 x 256": {"hidden_sizes": (256, 256)},
+    "minibatches of 2048": {"batch_size": 2048},
+}
+
+
+@dataclass(frozen=True)
+class Config(OneSetup):
+    """Train every variant with every seed and measure all policies."""
+
+    resumes: ClassVar[bool] = True
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Training seeds of each variant; at least 2, because the base plays against its other seeds."""
+    total_timesteps: int = 3_000_000
+    """Decisions learned from in each run; fewer than by default, so that many variants can be compared."""
+    num_deals: int = 500
+    """Deals for each policy against each kind of opponents, each under all rotations."""
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    """Arms to measure; the base and the variants that they need are added."""
+    workers: int = 2
+    """Runs at a time, each on one core; the figures do not depend on it."""
+    out: Path = Path("runs/ablation")
+    """Folder for the training runs; the same command resumes them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_seeds(self.seeds, at_least=2)
+        check_at_least(self, num_deals=2, workers=1)
+        unknown = sorted(set(self.variants) - set(VARIANTS))
+        require(not unknown, f"--variants: no {unknown}; there are {list(VARIANTS)}")
+
+
+def run_folder(variant: str, seed: int, config: Config) -> Path:
+    """Return the run folder of a variant with a seed."""
+    name = "".join(letter if letter.isalnum() else "-" for letter in variant)
+    return config.out / f"{name}-seed{seed}"
+
+
+def find_needed_variants(variant: str) -> list[str]:
+    """Return the variants whose policies play in the mix of a variant."""
+    return re.findall(r"\{(.+?)\}", " ".join(VARIANTS[variant].get("mix", ())))
+
+
+def create_config(variant: str, seed: int, config: Config) -> SelfplayConfig:
+    """Return the training settings of a variant with a seed."""
+    settings = dict(VARIANTS[variant])
+    if "mix" in settings:
+        folders = {name: run_folder(name, seed, config) for name in find_needed_variants(variant)}
+        settings["mix"] = tuple(entry.format_map(folders) for entry in settings["mix"])
+    return SelfplayConfig(
+        **config.training_setup,
+        **settings,
+        seed=seed,
+        total_timesteps=config.total_timesteps,
+        curve_every=config.total_timesteps,
+        curve_deals=50,
+        evaluation_deals=50,
+        threads=1,
+    )
+
+
+def add_needed_variants(variants: Iterable[str]) -> list[str]:
+    """Return the base, these variants, and before each the variants that it needs."""
+    complete = [BASE]
+    for variant in variants:
+        complete += (
+            [*add_needed_variants(find_needed_variants(variant)), variant]
+            if find_needed_variants(variant)
+            else [variant]
+        )
+    return list(dict.fromkeys(complete))
+
+
+def count_levels(variant: str) -> int:
+    """Return how many variants must be trained one after the other before this one."""
+    return max((1 + count_levels(name) for name in find_needed_variants(variant)), default=0)
+
+
+def train_variants(variants: Sequence[str], config: Config) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Train every variant with every seed, needed variants first; yield variant, seed and what `train_run` returns."""
+    for level in range(1 + max(map(count_levels, variants))):
+        names = [(variant, seed) for seed in config.seeds for variant in variants if count_levels(variant) == level]
+        runs = [(run_folder(variant, seed, config), create_config(variant, seed, config)) for variant, seed in names]
+        for (variant, seed), run in zip(names, train_runs(runs, workers=config.workers), strict=True):
+            yield variant, seed, run
+
+
+def list_opponents(seed: int, config: Config) -> dict[str, list[str]]:
+    """Return the codes of each kind of opponents: a player of the ladder, or the base trained with the other seeds."""
+    others = [f"net:{run_folder(BASE, other, config)}" for other in config.seeds if other != seed]
+    return {code: [code] for code in OPPONENTS} | {BASE: others}
+
+
+def measure_win_shares(variant: str, seed: int, config: Config) -> dict[str, np.ndarray]:
+    """Return the win share in each block of a variant's policy against each kind of opponents."""
+    player, setup = agents.make(f"net:{run_folder(variant, seed, config)}"), config.chosen_setup
+    return {
+        kind: np.mean(
+            [
+                win_shares_against_copies(player, code, setup, num_deals=config.num_deals, seed=SEEDS["ablation"])
+                for code in codes
+            ],
+            axis=0,
+        )
+        for kind, codes in list_opponents(seed, config).items()
+    }
+
+
+def compare(variant: Sequence[Mapping[str, np.ndarray]], base: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """Estimate the win share of a variant against each kind of opponents, and its gain over the base on equal deals."""
+    return {
+        kind: {
+            "win_share": estimate_over_seeds([run[kind] for run in variant]),
+            "gain": estimate_over_seeds([run[kind] - other[kind] for run, other in zip(variant, base, strict=True)]),
+        }
+        for kind in variant[0]
+    }
+
+
+def plot(results: dict[str, Any], path: Path) -> None:
+    """Plot the gain of every variant over the base, with a panel for each kind of opponents and a dot for each seed."""
+    variants = [variant for variant in results if variant != BASE]
+    kinds = list(results[BASE]["opponents"])
+    figure = Figure(figsize=(3.2 * len(kinds), 0.36 * len(variants) + 1.2), layout="tight")
+    axes = figure.subplots(1, len(kinds), sharey=True)
+    for axis, kind in zip(axes, kinds, strict=True):
+        for row, variant in enumerate(variants):
+            gain = results[variant]["opponents"][kind]["gain"]
+            axis.plot(gain["seeds"], [row] * len(gain["seeds"]), "o", color="C0", alpha=0.35, markersize=4)
+            axis.plot(gain["value"], row, "D", color="C0", markersize=6)
+        axis.axvline(0, color="grey", linestyle=":")
+        axis.set(title=f"against {kind}", xlabel="gain in win share over base")
+        axis.grid(alpha=0.3)
+    axes[0].set_yticks(range(len(variants)), variants)
+    axes[0].invert_yaxis()
+    figure.savefig(path, dpi=110)
+
+
+def main(config: Config) -> None:
+    """Train, measure, store and plot."""
+    started, console = time.monotonic(), Console()
+    complete = add_needed_variants(config.variants)
+    variants = [variant for variant in VARIANTS if variant in complete]
+    runs: dict[str, list[dict[str, Any]]] = {variant: [] for variant in variants}
+    for variant, seed, run in train_variants(complete, config):
+        console.print(f"{variant}, seed {seed}: trained in {run['minutes']:.1f} minutes", highlight=False)
+        runs[variant].append({"seed": seed} | {name: run[name] for name in ("minutes", "commit", "config")})
+    win_shares = {
+        variant: [measure_win_shares(variant, seed, config) for seed in config.seeds]
+        for variant in track(variants, "measuring the policies")
+    }
+    results = {
+        variant: {
+            "settings": VARIANTS[variant],
+            "runs": runs[variant],
+            "opponents": compare(win_shares[variant], win_shares[BASE]),
+        }
+        for variant in variants
+    }
+    path = write_result("ablation", config, results, started=started)
+    plot(results, path.with_suffix(".png"))

@@ -1,0 +1,88 @@
+"""Question: what does a default training run reach? `python -m experiments first-player --algorithm selfplay`
+
+Trains with several seeds, one after the other, each in a process of its own, so that the minutes are those of a user.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from agents.arena.report import list_win_shares
+from agents.tools.settings import check_seeds
+from experiments.results import read_result, write_result
+from experiments.runs import train_run
+from train.algorithms import ALGORITHMS, load_trainer
+
+
+@dataclass(frozen=True)
+class Config:
+    """Train default players with several seeds and gather their results."""
+
+    resumes: ClassVar[bool] = True
+    algorithm: str = "selfplay"
+    """Algorithm of `python -m train`, with its default settings."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Training seeds; one run each."""
+    out: Path = Path("runs/first_player")
+    """Folder for the training runs; the same command resumes them."""
+
+    def __post_init__(self) -> None:
+        check_seeds(self.seeds)
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"--algorithm must be one of {', '.join(ALGORITHMS)}, not {self.algorithm}")
+
+
+def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, float], path: Path) -> None:
+    """Plot the learning curves of all seeds, with a panel for each opponent."""
+    codes = list(runs[0]["results"][0]["win_share"])
+    figure = Figure(figsize=(4 * len(codes), 3.6), layout="constrained")
+    axes = figure.subplots(1, len(codes), sharey=True)
+    for axis, code in zip(axes, codes, strict=True):
+        for run in runs:
+            win_shares = [point["results"][0]["win_share"][code]["value"] for point in run["curve"]]
+            axis.plot([p["timesteps"] / 1e6 for p in run["curve"]], win_shares, label=f"seed {run['seed']}")
+        axis.axhline(runs[0]["results"][0]["par"], color="grey", linestyle=":", label="par")
+        if code in ev:
+            axis.axhline(ev[code], color="black", linestyle="--", label="ev in its place")
+        axis.set(title=f"one against three {code}", xlabel="million decisions", ylim=(0, 1))
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("win share")
+    axes[0].legend(loc="lower right")
+    figure.savefig(path, dpi=110)
+
+
+def read_ev_win_shares() -> dict[str, float]:
+    """Return the win shares of `ev` against three copies of each player, from the stored ladder."""
+    win_shares = list_win_shares(read_result("ladder")["results"], "standard-4")
+    return {rest: estimate["value"] for (one, rest), estimate in win_shares.items() if one == "ev"}
+
+
+def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return mean, lowest and highest win share over the seeds against each opponent."""
+    summary = {}
+    for code in runs[0]["results"][0]["win_share"]:
+        values = np.array([run["results"][0]["win_share"][code]["value"] for run in runs])
+        summary[code] = {
+            "mean": float(values.mean()),
+            "lowest": float(values.min()),
+            "highest": float(values.max()),
+        }
+    return summary
+
+
+def main(config: Config) -> None:
+    """Train, gather, store and plot."""
+    started, runs = time.monotonic(), []
+    default = load_trainer(config.algorithm).config_class.choose_defaults("auto")
+    for seed in config.seeds:
+        folder = config.out / f"{config.algorithm}-seed{seed}"
+        runs.append({"seed": seed, **train_run(folder, replace(default, seed=seed))})
+    results = {"summary": summarise(runs), "ev": read_ev_win_shares(), "runs": runs}
+    name = f"first_player_{config.algorithm}"
+    path = write_result(name, config, results, started=started, question="first-player")
+    plot(runs, results["ev"], path.with_suffix(".png"))

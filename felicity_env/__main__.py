@@ -1,0 +1,31 @@
+"""First look at the environment: `python -m felicity_env` prints the version, a position and where to go next."""
+
+from felicity_env import RULES_VERSION, __version__, notation
+from felicity_env.render.text import render_view
+
+GAME = """\
+felicity rules 1
+players 4
+deal start_seat 1
+deal removed R 3 5 15
+
+1: R R -5 d | 1 2 - - -
+2: 15 -8 11 8 | 4 - 6 7
+"""
+NEXT = """\
+Play from Python:    from felicity_env import felicity_v0; env = felicity_v0.env(num_players=4)
+From a checkout:     python -m agents --help    measure players and explain their decisions
+                     python -m train --help     train a player
+Examples and rules:  README.md and felicity_env/RULES.md"""
+
+
+def main() -> None:
+    """Print the version, a position as its acting seat sees it, and where to go next."""
+    state = notation.loads(GAME).final_states()[0]
+    print(f"felicity-env {__version__}, rules {RULES_VERSION}\n")
+    print(render_view(state, int(state.seat)))
+    print(f"\n{NEXT}")
+
+
+if __name__ == "__main__":
+    main()

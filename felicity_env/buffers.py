@@ -1,0 +1,224 @@
+"""Buffers of a batch of games, and the kernels that play in them. `batch.Batch` is their public face."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from felicity_env.game import (
+    MAX_BID,
+    MAX_ROUNDS,
+    MAX_SEATS,
+    NO_SEAT,
+    NUM_ACTIONS,
+    STATE,
+    Setup,
+    deal,
+    is_legal,
+    is_terminal,
+    legal_actions,
+    score,
+    step,
+)
+from felicity_env.kernel import kernel, parallel_kernel
+from felicity_env.observation import OBS_SIZE, observe, observe_everything
+from felicity_env.player import random_action
+from felicity_env.random_stream import RandomBits, decision_seed, next_game_seed
+from felicity_env.rewards import step_rewards
+
+MAX_DECISIONS = MAX_ROUNDS * (MAX_SEATS + MAX_BID + MAX_SEATS)  # a card each, at most all bids, a pass each
+
+
+class Buffers(NamedTuple):
+    """Everything a batch owns, as the kernels take it; B games. `Batch.PUBLIC` names those that are its attributes."""
+
+    observations: np.ndarray  # float32 [B, OBS_SIZE]: of the seat to act
+    action_masks: np.ndarray  # int8 [B, NUM_ACTIONS]: of the seat to act
+    seats: np.ndarray  # int64 [B]: the seat to act; NO_SEAT in a game that stays finished
+    rewards: np.ndarray  # float64 [B, MAX_SEATS]: of the last step
+    terminated: np.ndarray  # bool [B]: the last step finished the game
+    scores: np.ndarray  # int64 [B, MAX_SEATS]: written where terminated
+    states: np.ndarray  # STATE [B]
+    final_states: np.ndarray  # STATE [B]: written where terminated
+    game_seeds: np.ndarray  # uint64 [B]: seed of the game in progress
+    episodes: np.ndarray  # int64 [B]: number of the game in progress, from 0
+    decisions: np.ndarray  # int64 [B, MAX_SEATS]: decisions that each seat has taken in this game
+    blanks: np.ndarray  # STATE [setups]: the state that a game of each setup starts from
+    setup_numbers: np.ndarray  # int64 [B]: the setup of each game, an index of `blanks`
+    first_states: np.ndarray  # STATE [B], or [0] without `record`: the state that the game in progress began with
+    actions: np.ndarray  # int8 [B, MAX_DECISIONS], or [0, MAX_DECISIONS]: actions of the game in progress
+    lengths: np.ndarray  # int64 [B], or [0]: number of those actions
+
+
+class Settings(NamedTuple):
+    """Settings that a step depends on besides the buffers, as the kernels take them."""
+
+    seed: Any  # uint64: seed of the batch
+    reward: int  # see `rewards.reward_code`
+    open_mice: bool
+    autoreset: bool  # restart a game in the step that finishes it
+
+
+def allocate(setups: Sequence[Setup], *, record: bool) -> Buffers:
+    """Return the buffers of a batch in which game k plays setups[k]."""
+    different, num_games = list(dict.fromkeys(setups)), len(setups)
+    numbers = {setup: number for number, setup in enumerate(different)}
+    return Buffers(
+        observations=np.zeros((num_games, OBS_SIZE), np.float32),
+        action_masks=np.zeros((num_games, NUM_ACTIONS), np.int8),
+        seats=np.zeros(num_games, np.int64),
+        rewards=np.zeros((num_games, MAX_SEATS)),
+        terminated=np.zeros(num_games, np.bool_),
+        scores=np.zeros((num_games, MAX_SEATS), np.int64),
+        states=np.zeros(num_games, STATE),
+        final_states=np.zeros(num_games, STATE),
+        game_seeds=np.zeros(num_games, np.uint64),
+        episodes=np.zeros(num_games, np.int64),
+        decisions=np.zeros((num_games, MAX_SEATS), np.int64),
+        blanks=np.concatenate([setup.blank_state() for setup in different]),
+        setup_numbers=np.array([numbers[setup] for setup in setups], np.int64),
+        first_states=np.zeros(num_games if record else 0, STATE),
+        actions=np.zeros((num_games if record else 0, MAX_DECISIONS), np.int8),
+        lengths=np.zeros(num_games if record else 0, np.int64),
+    )
+
+
+@kernel
+def _restart(b, game, seed):
+    """Deal the next episode of a game."""
+    b.game_seeds[game] = next_game_seed(seed, game, b.episodes[game])
+    b.states[game] = b.blanks[b.setup_numbers[game]]
+    deal(b.states[game], b.game_seeds[game])
+    _begin_game(b, game)
+
+
+@kernel
+def _begin_game(b, game):
+    """Set what a batch keeps about a game to the beginning of it; the state is dealt."""
+    b.decisions[game] = 0
+    b.seats[game] = b.states[game].seat
+    if len(b.lengths):
+        b.first_states[game] = b.states[game]
+        b.lengths[game] = 0
+
+
+@kernel
+def write_observation(b: Buffers, game: int, open_mice: bool) -> None:
+    """Write the observation and the action mask of the seat to act; a finished game keeps its last observation."""
+    state = b.states[game]
+    if state.seat == NO_SEAT:
+        b.action_masks[game] = 0
+    else:
+        observe(state, state.seat, open_mice, b.observations[game])
+        legal_actions(state, state.seat, b.action_masks[game])
+
+
+@kernel
+def advance(b: Buffers, game: int, action: int, settings: Settings) -> None:
+    """Play one decision in one game: everything but the next observation, which `write_observation` writes."""
+    state = b.states[game]
+    if len(b.lengths):
+        b.actions[game, b.lengths[game]] = action
+        b.lengths[game] += 1
+    b.decisions[game, state.seat] += 1
+    step(state, action)
+    step_rewards(state, settings.reward, b.rewards[game])
+    b.terminated[game] = is_terminal(state)
+    if is_terminal(state):
+        _finish(b, game, settings)
+    b.seats[game] = state.seat
+
+
+@kernel
+def _finish(b, game, settings):
+    """Keep the result of a finished game, and restart it if the batch restarts games."""
+    state = b.states[game]
+    b.final_states[game] = state
+    for seat in range(state.num_seats):
+        b.scores[game, seat] = score(state, seat)
+    if settings.autoreset:
+        b.episodes[game] += 1
+        _restart(b, game, settings.seed)
+
+
+@kernel
+def acting_seed(b: Buffers, game: int) -> RandomBits:
+    """Return the random bits that the seat to act may use: the one way in which decisions are counted."""
+    seat = b.seats[game]
+    return decision_seed(b.game_seeds[game], seat, b.decisions[game, seat])
+
+
+@kernel
+def play_chunk(b, indices, actions, first, last, settings):
+    for k in range(first, last):
+        advance(b, indices[k], actions[k], settings)
+        write_observation(b, indices[k], settings.open_mice)
+
+
+@parallel_kernel
+def play_parallel(b, indices, actions, threads, settings):
+    for t in numba.prange(threads):
+        play_chunk(b, indices, actions, len(indices) * t // threads, len(indices) * (t + 1) // threads, settings)
+
+
+@kernel
+def play_random_chunk(b, first, last, num_steps, settings):
+    for _ in range(num_steps):
+        for game in range(first, last):
+            if b.seats[game] != NO_SEAT:
+                advance(b, game, random_action(b.states[game], acting_seed(b, game)), settings)
+                write_observation(b, game, settings.open_mice)
+
+
+@parallel_kernel
+def play_random_parallel(b, num_steps, threads, settings):
+    games = len(b.states)
+    for t in numba.prange(threads):
+        play_random_chunk(b, games * t // threads, games * (t + 1) // threads, num_steps, settings)
+
+
+@kernel
+def restart_games(b, indices, seed):
+    for game in indices:
+        _restart(b, game, seed)
+
+
+@kernel
+def begin_games(b, indices):
+    for game in indices:
+        _begin_game(b, game)
+
+
+@kernel
+def write_acting_observations(b, indices, open_mice):
+    for game in indices:
+        write_observation(b, game, open_mice)
+
+
+@kernel
+def find_illegal(b, indices, actions):
+    """Return the first position in `indices` whose action is illegal, or -1."""
+    for k in range(len(indices)):
+        if not is_legal(b.states[indices[k]], actions[k]):
+            return k
+    return -1
+
+
+@kernel
+def write_acting_seeds(b, indices, out):
+    for k in range(len(indices)):
+        out[k] = acting_seed(b, indices[k])
+
+
+@kernel
+def observe_everything_chunk(states, seats, first, last, out):
+    for game in range(first, last):
+        observe_everything(states[game], seats[game], out[game])
+
+
+@parallel_kernel
+def observe_everything_parallel(states, seats, threads, out):
+    games = len(states)
+    for t in numba.prange(threads):
+        observe_everything_chunk(states, seats, games * t // threads, games * (t + 1) // threads, out)

@@ -1,0 +1,233 @@
+"""The Gymnasium face: one seat learns, players sit in the others.
+
+    env = gymnasium.make("felicity_env:felicity/Seat-v0", num_players=4)
+    envs = gymnasium.make_vec("felicity_env:felicity/Seat-v0", num_envs=64, vectorization_mode="vector_entry_point")
+
+The mask of legal actions is in `info["action_mask"]` and in `action_masks()`, where sb3-contrib looks for it.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from felicity_env.batch import Batch
+from felicity_env.game import NUM_ACTIONS, Setup, rank, score
+from felicity_env.game_record import is_integer
+from felicity_env.learners import SingleLearnerGames, check_opponents
+from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE
+from felicity_env.player import Player, RandomPlayer
+from felicity_env.render.text import render_view
+from felicity_env.setups import find_setup, standard_setup
+
+ILLEGAL = {
+    "raise": "raise ValueError and change nothing",
+    "terminate": "end the game with reward -1",
+    "random": "play a random legal action instead (for checkers that sample without masks)",
+}
+FINAL_KEYS = ("score", "cat_points", "mice", "rank", "seat")
+
+
+class SeatVectorEnv(VectorEnv):
+    """Games of Felicity side by side with one learner each; a finished game restarts within the step (SAME_STEP).
+
+    num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup; not read if `setup` is given.
+    seat: the learner's seat, or None to rotate from game to game. opponents: a player with `act(view)` for all other
+    seats, or one for each in seating order from the learner; uniform random by default. illegal: what an illegal
+    action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice: show the mice of the others. setup:
+    a `Setup`, the name of one in `SETUPS`, or a .json file. threads: cores that share a step. render_mode: only None.
+
+    Observations are new arrays each step, float32 [B, OBS_SIZE]; actions are integers [B] from 0 to 73. `infos` has
+    `action_mask` int8 [B, NUM_ACTIONS] and `seat` int64 [B]; when games finish, also `final_obs` and `final_info`
+    (`score`, `cat_points`, `mice`, `rank`, `seat`) in Gymnasium's form.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012 - as Gymnasium has it
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        num_players: int = 4,
+        *,
+        seat: int | None = None,
+        opponents: Player | Sequence[Player] | None = None,
+        illegal: str = "raise",
+        reward: str = "win",
+        open_mice: bool = False,
+        setup: Setup | str | None = None,
+        threads: int = 1,
+        render_mode: str | None = None,
+    ) -> None:
+        if illegal not in ILLEGAL:
+            raise ValueError(f"illegal must be one of {list(ILLEGAL)}, not {illegal!r}")
+        if render_mode is not None:
+            raise ValueError("many games cannot be rendered; make a single environment to look at one")
+        self.num_envs, self.illegal = num_envs, illegal
+        self.setup = standard_setup(num_players) if setup is None else find_setup(setup)
+        self.batch = Batch(num_envs, reward=reward, open_mice=open_mice, setup=self.setup, threads=threads)
+        players = check_opponents(opponents, self.setup.seats - 1)
+        self.games = SingleLearnerGames(self.batch, players, seat=seat)
+        self._seeded = False
+        self.single_observation_space = Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32)
+        self.single_action_space = Discrete(NUM_ACTIONS)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin new games; options: `{"deal": ...}` as in `raw_env`, dealt in every game."""
+        overrides = (options or {}).get("deal")
+        deals = None if overrides is None else [overrides] * self.num_envs
+        if seed is None and not self._seeded:
+            seed = secrets.randbits(63)
+        self.batch.reset(seed=seed, deals=deals)
+        self._seeded = True
+        self.games.begin()
+        return self.games.observations.copy(), self._infos()
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Play the learners' actions and go on to their next decisions."""
+        games = self.games
+        if self.illegal == "raise":
+            games.step(actions)
+        else:
+            self._step_any(self._check_actions(actions))
+        truncated = np.zeros(self.num_envs, np.bool_)
+        return games.observations.copy(), games.rewards.copy(), games.terminated.copy(), truncated, self._infos()
+
+    def _check_actions(self, actions: np.ndarray) -> np.ndarray:
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
+            raise ValueError(f"actions must be {self.num_envs} integers, not {actions.dtype} {list(actions.shape)}")
+        return actions.astype(np.int64)
+
+    def _step_any(self, actions: np.ndarray) -> None:
+        """Play actions that may be illegal."""
+        in_range = (actions >= 0) & (actions < NUM_ACTIONS)
+        legal = in_range & (self.action_masks()[np.arange(self.num_envs), np.where(in_range, actions, 0)] == 1)
+        stand_in = np.where(legal, actions, RandomPlayer().act(self.batch.view()))
+        self.games.step(stand_in, abandon=np.flatnonzero(~legal) if self.illegal == "terminate" else None)
+
+    def action_masks(self) -> np.ndarray:
+        """Return the legal actions of the learners, int8 [num_envs, NUM_ACTIONS]."""
+        return self.games.action_masks.copy()
+
+    def _infos(self) -> dict[str, Any]:
+        infos: dict[str, Any] = {"action_mask": self.action_masks(), "seat": self.games.seats.copy()}
+        terminated = self.games.terminated
+        if terminated.any():
+            infos["final_obs"] = np.full(self.num_envs, None, object)
+            for index in np.flatnonzero(terminated):
+                infos["final_obs"][index] = self.games.final_observations[index].copy()
+            infos["final_info"] = self._final_info(terminated)
+            infos["_final_obs"], infos["_final_info"] = terminated.copy(), terminated.copy()
+        return infos
+
+    def _final_info(self, terminated: np.ndarray) -> dict[str, np.ndarray]:
+        info = {key: np.zeros(self.num_envs, np.int64) for key in FINAL_KEYS}
+        for index in np.flatnonzero(terminated).tolist():
+            for key, value in self.read_result(index).items():
+                info[key][index] = value
+        return info | {f"_{key}": terminated.copy() for key in FINAL_KEYS}
+
+    def read_result(self, index: int) -> dict[str, int]:
+        """Return score, cat points, mice, rank and seat of the learner in the last finished game at `index`."""
+        state, seat = self.batch.final_states[index], int(self.games.final_seats[index])
+        values = (score(state, seat), state.cat_points[seat], state.mice[seat], rank(state, seat), seat)
+        return dict(zip(FINAL_KEYS, map(int, values), strict=True))
+
+
+class SeatEnv(gymnasium.Env):
+    """One game of Felicity at a time, with one learner: a `SeatVectorEnv` of one game.
+
+    num_players, seat, opponents, illegal, reward, open_mice, setup: as for `SeatVectorEnv`. render_mode: "ansi"
+    (`render` returns text of what the learner may know), "human" (the text is printed after every step) or None.
+
+    `reset(seed=s)` deals game 0 of `Batch(seed=s)`. `info` has `action_mask` int8 [NUM_ACTIONS] and `seat`; at the end
+    also `score`, `cat_points`, `mice` and `rank`.
+    """
+
+    metadata = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012 - as Gymnasium has it
+
+    def __init__(
+        self,
+        num_players: int = 4,
+        *,
+        seat: int | None = None,
+        opponents: Player | Sequence[Player] | None = None,
+        illegal: str = "raise",
+        reward: str = "win",
+        open_mice: bool = False,
+        setup: Setup | str | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode must be None, 'ansi' or 'human', not {render_mode!r}")
+        self.render_mode = render_mode
+        self._vector = SeatVectorEnv(
+            1,
+            num_players,
+            seat=seat,
+            opponents=opponents,
+            illegal=illegal,
+            reward=reward,
+            open_mice=open_mice,
+            setup=setup,
+        )
+        self.observation_space = self._vector.single_observation_space
+        self.action_space = self._vector.single_action_space
+        self._over = self._playing = False
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin a new game; options: `{"deal": ...}` as in `raw_env`."""
+        super().reset(seed=seed)
+        has_next = self._over and seed is None and "deal" not in (options or {})
+        if not has_next:  # after the end of a game the vector has dealt the next one already
+            self._vector.reset(seed=seed, options=options)
+        self._over, self._playing = False, True
+        return self._vector.games.observations[0].copy(), self._info()
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Play the learner's action and go on to its next decision."""
+        if self._over or not self._playing:
+            raise ValueError("no game is being played: call reset()")
+        if not is_integer(action):
+            raise ValueError(f"an action is an integer from 0 to {NUM_ACTIONS - 1}, not {action!r}")
+        games = self._vector.games
+        self._vector.step(np.array([int(action)]))
+        self._over = bool(games.terminated[0])
+        if self.render_mode == "human":
+            self.render()
+        observations = games.final_observations if self._over else games.observations
+        return observations[0].copy(), float(games.rewards[0]), self._over, False, self._info()
+
+    def action_masks(self) -> np.ndarray:
+        """Return the learner's legal actions, int8 [NUM_ACTIONS]; all zero once the game is over."""
+        mask = self._vector.action_masks()[0]
+        return np.zeros_like(mask) if self._over else mask
+
+    def _info(self) -> dict[str, Any]:
+        if self._over:
+            return {"action_mask": self.action_masks(), **self._vector.read_result(0)}
+        return {"action_mask": self.action_masks(), "seat": int(self._vector.games.seats[0])}
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """Return ("ansi") or print ("human") the table as the learner may know it."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
+            return None
+        batch = self._vector.batch
+        states = batch.final_states if self._over else batch.states
+        text = render_view(states[0], self._info()["seat"], open_mice=batch.open_mice)
+        if self.render_mode == "ansi":
+            return text
+        print(text)
+        return None

@@ -1,0 +1,371 @@
+"""The PettingZoo AEC face.
+
+    from felicity_env import felicity_v0
+
+    env = felicity_v0.env(num_players=4)
+    env.reset(seed=1)
+    for agent in env.agent_iter():
+        observation, reward, termination, truncation, info = env.last()
+        done = termination or truncation
+        env.step(None if done else env.action_space(agent).sample(observation["action_mask"]))
+
+There is no parallel version: seats bid in turn, and `aec_to_parallel` would let them all bid at once.
+"""
+
+import copy
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete
+from pettingzoo import AECEnv
+from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper, TerminateIllegalWrapper
+
+from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_legal, legal_actions, rank, score, step
+from felicity_env.game_record import Game, check_action, check_overrides, draw_deal, initial_states, is_integer
+from felicity_env.information import Event, information_state, redact
+from felicity_env.kernel import kernel
+from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, PRIVILEGED_SIZE, observe, observe_everything
+from felicity_env.player import View
+from felicity_env.random_stream import check_seed, decision_seed, game_seed
+from felicity_env.render.text import render_everything, render_view
+from felicity_env.rewards import reward_code, step_rewards
+from felicity_env.setups import find_setup, standard_setup
+
+_ILLEGAL = -2
+_IN_PLAY = (  # everything that play changes: what `clone` copies
+    "agents",
+    "agent_selection",
+    "rewards",
+    "_cumulative_rewards",
+    "terminations",
+    "truncations",
+    "infos",
+    "_skip_agent_selection",
+    "_states",
+    "_deal",
+    "_actions",
+    "_decisions",
+    "_stream",
+    "_episode",
+)
+
+
+@kernel
+def _play(states: np.ndarray, action: int, code: int, rewards: np.ndarray) -> int:
+    """Play in states[0]; return the seat to act next, NO_SEAT at the end, or _ILLEGAL after changing nothing."""
+    if not is_legal(states[0], action):
+        return _ILLEGAL
+    step(states[0], action)
+    step_rewards(states[0], code, rewards)
+    return states[0].seat
+
+
+@kernel
+def _write_view(states: np.ndarray, seat: int, open_mice: bool, observation: np.ndarray, mask: np.ndarray) -> None:
+    observe(states[0], seat, open_mice, observation)
+    legal_actions(states[0], seat, mask)
+
+
+@kernel
+def _write_everything(states: np.ndarray, out: np.ndarray) -> None:
+    observe_everything(states[0], 0, out)
+
+
+def env(
+    num_players: int = 4,
+    *,
+    reward: str = "win",
+    open_mice: bool = False,
+    render_mode: str | None = None,
+    setup: Setup | str | None = None,
+) -> AECEnv:
+    """Return `raw_env` in PettingZoo's usual wrappers, in which an illegal action ends the game.
+
+    The offender then gets -1, the others 0. The arguments are those of `raw_env`, whose docstring is the reference;
+    `unwrapped` is the `raw_env` itself.
+    """
+    raw = raw_env(num_players, reward=reward, open_mice=open_mice, render_mode=render_mode, setup=setup)
+    wrapped = TerminateIllegalWrapper(raw, illegal_reward=-1)
+    return OrderEnforcingWrapper(AssertOutOfBoundsWrapper(wrapped))
+
+
+class raw_env(AECEnv):
+    """Felicity as a PettingZoo AEC environment without wrappers.
+
+    Arguments
+        num_players: 3, 4 or 5 seats of the standard setup; not read if `setup` is given.
+        reward: "win", "margin", "score" or "round"; see Rewards.
+        open_mice: show each seat the mice of the others, which follow from public payments (R8.2).
+        render_mode: "ansi" (`render` returns text), "human" (text is printed after every step) or None.
+        setup: a `Setup`, the name of one in `SETUPS`, or a file that ends in .json with the fields of `Setup`.
+
+    Agents
+        `player_0`, `player_1` ... clockwise. Every method that takes an agent also takes its seat number.
+
+    Observation space, the same for all agents, numbers of players and setups
+        "observation": Box float32 [252]. `felicity_env.SECTIONS` is its layout; `felicity_env.describe` decodes it.
+        "action_mask": Box int8 [74], 1 for each legal action. It is zero unless the agent is to act, because the mask
+        of a seat that places a card shows its hand.
+
+    State space (`state_space`, `state()`; privileged, for critics)
+        Box float32 [437]: the observation of seat 0 with open mice, the seat to act and all hidden cards.
+
+    Action space: Discrete(74)
+        0..6: place the cat worth -8, -5, 3, 5, 8, 11 or 15. 7: place the rabbit. 8: the large dog. 9: the small dog.
+        10: pass. 10 + b: bid b mice, 1 <= b <= 63.
+
+    Rewards
+        "win": at the end 1/k to each of k winners, 0 to the others.
+        "margin": at the end the own score minus the mean of the others'.
+        "score": at the end the own score (mice and cat points).
+        "round": at the end of every round the change of own mice and cat points; sums to the score minus 15.
+
+    Options of `reset`
+        `{"deal": {"removed": [card of each seat], "dummy": [nine cards in the order turned], "start_seat": seat}}` sets
+        parts of the deal; the rest is drawn from the seed. Other keys beside "deal" are ignored, others inside it are
+        errors. "dummy" belongs to setups with a dummy (3 players).
+
+    Infos
+        Empty during the game. At the end `infos[agent]` has `score`, `cat_points`, `mice` and `rank` (1 is best; after
+        score, cat points decide; full ties share a rank).
+
+    Errors
+        `ValueError`, which leaves the environment unchanged: an illegal action (the message names seat, action and what
+        is legal), an impossible deal, a seed outside 0..2**63 - 1, an unknown agent, a step before `reset`.
+
+    Methods beside PettingZoo's
+        view(): what the seat to act may know, for the `act` of a player. information_state(agent): perfect recall.
+        render_all(): text with every hidden card. clone(), restore(state): the position with its history.
+        game, load(game): the game so far as setup, deal and actions (`notation` writes and reads it as text).
+    """
+
+    metadata = {  # noqa: RUF012 - PettingZoo declares it on the instance
+        "name": "felicity_v0",
+        "render_modes": ["ansi", "human"],
+        "is_parallelizable": False,
+        "render_fps": 1,
+    }
+
+    def __init__(
+        self,
+        num_players: int = 4,
+        *,
+        reward: str = "win",
+        open_mice: bool = False,
+        render_mode: str | None = None,
+        setup: Setup | str | None = None,
+    ) -> None:
+        super().__init__()
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode must be None, 'ansi' or 'human', not {render_mode!r}")
+        self.setup = standard_setup(num_players) if setup is None else find_setup(setup)
+        self.reward, self.open_mice, self.render_mode = reward, bool(open_mice), render_mode
+        self._reward_code = reward_code(reward)
+        self._dense = reward == "round"
+        self.possible_agents = [f"player_{seat}" for seat in range(self.setup.seats)]
+        self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        self._action_spaces = [Discrete(NUM_ACTIONS) for _ in self.possible_agents]
+        self._observation_spaces = [_create_observation_space() for _ in self.possible_agents]
+        self.state_space = Box(OBS_LOW, OBS_HIGH, (PRIVILEGED_SIZE,), np.float32)
+        self._seat_rewards = np.zeros(MAX_SEATS)
+        self._stream: Any = None  # seed of the stream of games, once dealt
+        self._states: Any = None  # STATE [1], once dealt
+        self.agents = []
+
+    def observation_space(self, agent: str | int) -> Dict:
+        """Return the space of "observation" and "action_mask", equal for every agent and number of players."""
+        return self._observation_spaces[self._find_seat(agent)]
+
+    def action_space(self, agent: str | int) -> Discrete:
+        """Return the action space: 0..9 place that card, 10 pass, 10 + b bid b mice."""
+        return self._action_spaces[self._find_seat(agent)]
+
+    # --- playing ---
+
+    def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
+        """Deal a new game.
+
+        seed: 0 to 2**63 - 1; without a seed the games continue the stream of the last one (or of a random one).
+        options: parts of the deal to set, as the docstring of the class says.
+        Raises `ValueError` naming the fault, and then leaves the game unchanged.
+        """
+        stream, episode = self._find_next_game(seed)
+        self._deal = draw_deal(self.setup, _compute_game_seed(stream, episode), (options or {}).get("deal"))
+        self._stream, self._episode = stream, episode
+        self._states = initial_states(self.setup, self._deal)
+        self._actions: list[int] = []
+        self._decisions = [0] * self.setup.seats  # decisions that each seat has taken in this game
+        self.agents = self.possible_agents[:]
+        self.agent_selection = self.possible_agents[int(self._states[0].seat)]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = {agent: {} for agent in self.agents}
+        self._skip_agent_selection = None
+
+    def _find_next_game(self, seed: int | None) -> tuple[int, int]:
+        """Return stream and episode of the next game."""
+        if seed is not None:
+            return check_seed(seed), 0
+        if self._stream is None:
+            return secrets.randbits(63), 0
+        return self._stream, self._episode + 1
+
+    def step(self, action: int | None) -> None:
+        """Play `action` for `agent_selection`; None for an agent whose game is over."""
+        if not self.agents:
+            raise ValueError("no game is being played: call reset()")
+        agent = self.agent_selection
+        if self.terminations[agent]:
+            self._step_dead(agent, action)
+            return
+        if type(action) is not int or not 0 <= action < NUM_ACTIONS:
+            action = check_action(self._states[0], action)
+        seat = _play(self._states, action, self._reward_code, self._seat_rewards)
+        if seat == _ILLEGAL:
+            check_action(self._states[0], action)  # raises
+        self._actions.append(action)
+        self._decisions[self._seats[agent]] += 1
+        self._cumulative_rewards[agent] = 0.0
+        if seat == NO_SEAT:
+            self._finish()
+        else:
+            self.agent_selection = self.possible_agents[seat]
+        if self._dense or seat == NO_SEAT:
+            self.rewards = dict(zip(self.possible_agents, self._seat_rewards.tolist(), strict=False))
+            self._accumulate_rewards()
+        if self.render_mode == "human":
+            self.render()
+
+    def _step_dead(self, agent: str, action: int | None) -> None:
+        if action is not None:
+            raise ValueError(f"the game is over: {agent} can only step None, not {action!r}")
+        self._was_dead_step(action)
+
+    def _finish(self) -> None:
+        """Terminate all agents at once; PettingZoo then has each step None once, in the order of the seats."""
+        state = self._states[0]
+        for seat, agent in enumerate(self.agents):
+            self.terminations[agent] = True
+            self.infos[agent] = {
+                "score": int(score(state, seat)),
+                "cat_points": int(state.cat_points[seat]),
+                "mice": int(state.mice[seat]),
+                "rank": int(rank(state, seat)),
+            }
+        self.agent_selection = self.agents[0]
+
+    # --- seeing ---
+
+    def observe(self, agent: str | int) -> dict[str, np.ndarray]:
+        """Return what an agent sees now, in new arrays."""
+        observation, mask = np.empty(OBS_SIZE, np.float32), np.empty(NUM_ACTIONS, np.int8)
+        _write_view(self._get_states(), self._find_seat(agent), self.open_mice, observation, mask)
+        return {"observation": observation, "action_mask": mask}
+
+    def view(self) -> View:
+        """Return what the seat to act may know as a view of one row, for the `act` of a player.
+
+        After `reset(seed=batch.game_seeds[k])` a player acts as in game k of the batch. Raises `ValueError` at the end.
+        """
+        seat = int(self._get_states()[0].seat)
+        if seat == NO_SEAT:
+            raise ValueError("the game is over: no seat is to act")
+        game = np.uint64(_compute_game_seed(self._stream, self._episode))
+        seed = decision_seed(game, seat, self._decisions[seat])
+        return View(redact(self._states, seat), np.array([seat]), np.array([seed], np.uint64))
+
+    def _get_states(self) -> np.ndarray:
+        if self._states is None:
+            raise ValueError("no game has been dealt: call reset()")
+        return self._states
+
+    def _find_seat(self, agent: str | int) -> int:
+        """Return the seat of an agent or of a seat number; raise `ValueError` if it is neither."""
+        if isinstance(agent, str) and agent in self._seats:
+            return self._seats[agent]
+        if is_integer(agent) and 0 <= int(agent) < self.setup.seats:
+            return int(agent)
+        raise ValueError(
+            f"no agent or seat {agent!r}; agents are {self.possible_agents}, seats 0 to {self.setup.seats - 1}"
+        )
+
+    def information_state(self, agent: str | int) -> list[Event]:
+        """Return all that an agent has seen since the deal.
+
+        `information.encode_information_state` turns it into an array of fixed size.
+        """
+        return information_state(self.game, self._find_seat(agent))
+
+    def state(self) -> np.ndarray:
+        """Return everything, hidden cards too, from the place of seat 0, for critics; float32 [PRIVILEGED_SIZE]."""
+        out = np.empty(PRIVILEGED_SIZE, np.float32)
+        _write_everything(self._get_states(), out)
+        return out
+
+    def render(self) -> str | None:
+        """Return ("ansi") or print ("human") the table as the seat to act may know it."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
+            return None
+        state = self._get_states()[0]
+        text = render_view(state, self._seats[self.agent_selection], open_mice=self.open_mice)
+        if self.render_mode == "ansi":
+            return text
+        print(text)
+        return None
+
+    def render_all(self) -> str:
+        """Return the table with every hidden card as text, for teaching and debugging."""
+        return render_everything(self._get_states()[0])
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to release."""
+
+    # --- positions and games ---
+
+    @property
+    def game(self) -> Game:
+        """The game so far: setup, deal, actions. `notation.dumps` writes it as text."""
+        self._get_states()
+        return Game(self.setup, self._deal, tuple(self._actions))
+
+    def load(self, game: Game) -> None:
+        """Continue `game` where it stops. Raises `ValueError` and changes nothing if it cannot be played here."""
+        if game.setup != self.setup:
+            raise ValueError(f"this environment plays {self.setup}, the game has {game.setup}")
+        check_overrides(self.setup, vars(game.deal))
+        game.final_states()  # raises at an illegal action
+        self.reset(options={"deal": vars(game.deal)})
+        for action in game.actions:
+            self.step(action)
+
+    def clone(self) -> dict[str, Any]:
+        """Return the position with its history, for `restore`: the whole truth, not for players."""
+        self._get_states()
+        return {"setup": self.setup} | {name: copy.deepcopy(getattr(self, name)) for name in _IN_PLAY}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to what `clone` returned, here or in another environment of the same setup."""
+        if state["setup"] != self.setup:
+            raise ValueError(f"this environment plays {self.setup}, the state has {state['setup']}")
+        for name in _IN_PLAY:
+            setattr(self, name, copy.deepcopy(state[name]))
+
+
+def _compute_game_seed(stream: int, episode: int) -> int:
+    """Return the seed of a game in the stream of one `raw_env`: the first is the seed that `reset` was given."""
+    return stream if episode == 0 else game_seed(stream, 0, episode)
+
+
+def _create_observation_space() -> Dict:
+    return Dict(
+        {
+            "observation": Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32),
+            "action_mask": Box(0, 1, (NUM_ACTIONS,), np.int8),
+        }
+    )

@@ -1,0 +1,171 @@
+"""Scenes: a position in plain Python values, as one seat may know it or in full, for renderers to draw.
+
+A scene for a seat is built from the redacted record, so no renderer can draw what the seat may not know (R8).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from felicity_env.game import (
+    DUMMY,
+    HIDDEN,
+    NO_SEAT,
+    NUM_CARDS,
+    PHASES,
+    STATE,
+    State,
+    is_terminal,
+    nth_legal_action,
+    num_legal_actions,
+    num_slots,
+    pass_pays,
+    rank,
+    score,
+    slot_owner,
+    wrap,
+)
+from felicity_env.information import redact_state
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Slot of the row and the mouse card above it (R3.3)."""
+
+    owner: int  # seat that places its card here, or DUMMY
+    card: int  # 0..9, NO_CARD or HIDDEN
+    face_up: bool
+    mouse_card: int | None  # mice when filled; None above slot 0 and above the dummy's extra slot
+    mice: int | None  # mice on it now
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Standing of a seat, with its mice where they are known."""
+
+    seat: int
+    starts: bool  # first to place and to bid in this round
+    in_auction: bool
+    bid: int  # 0: has not bid or has passed
+    cat_points: int
+    mice: int | None  # None: hidden, as are the next two
+    score: int | None
+    rank: int | None  # known where everybody's mice are
+
+
+@dataclass(frozen=True)
+class CardSet:
+    """Cards of a seat or of the dummy outside the row, as far as they are known."""
+
+    owner: int  # seat or DUMMY
+    removed: int | None  # card, NO_CARD or HIDDEN; None for the dummy, whose removed card no record holds
+    hand: tuple[int, ...] | None  # cards still to place, the dummy's in the order turned; None: hidden
+    played: tuple[int, ...]  # in earlier rounds
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Position as `viewer` may know it, or in full if `viewer` is None."""
+
+    viewer: int | None
+    round_number: int  # from 0
+    num_rounds: int
+    phase: str  # one of PHASES
+    acting: int | None  # seat to act; None when the game is over
+    legal: tuple[int, ...]  # actions of the acting seat; () where they are hidden
+    slots: tuple[Slot, ...]
+    seats: tuple[Seat, ...]  # from the viewer clockwise
+    sets: tuple[CardSet, ...]  # from the viewer clockwise, then the dummy's
+    bank: int
+    high_bid: int
+    pass_pays: int  # mice that a pass takes now (R4.4)
+    last_round: tuple[int | None, int, int] | None  # buyer or None, price, value of the sack; None in round 1
+
+
+def build_view_scene(state: State, seat: int, *, open_mice: bool = False) -> Scene:
+    """Build the scene that `seat` may know from a state, redacted or not; `open_mice` shows the others' mice (R8.2).
+
+    Raises `ValueError` if `seat` is not at the table.
+    """
+    if not 0 <= seat < state.num_seats:
+        raise ValueError(f"seat must be 0 to {state.num_seats - 1}, not {seat!r}")
+    states = np.array([state], STATE)
+    redact_state(states[0], seat)
+    return _build(states[0], int(seat), open_mice)
+
+
+def build_full_scene(state: State) -> Scene:
+    """Build the scene of everything in a state, for teaching and debugging; what a redacted state lacks is hidden."""
+    return _build(state, None, True)
+
+
+def _build(state: State, viewer: int | None, open_mice: bool) -> Scene:
+    first = viewer or 0
+    order = [int(wrap(state, first + k)) for k in range(state.num_seats)]
+    over = bool(is_terminal(state))
+    acting = None if over else int(state.seat)
+    return Scene(
+        viewer=viewer,
+        round_number=int(state.round_number),
+        num_rounds=int(state.num_rounds),
+        phase=PHASES[state.phase],
+        acting=acting,
+        legal=() if over or viewer not in (None, acting) else _list_legal_actions(state),
+        slots=tuple(_build_slot(state, slot) for slot in range(num_slots(state))),
+        seats=tuple(_build_seat(state, seat, open_mice, seat == viewer) for seat in order),
+        sets=(*(_build_set(state, seat) for seat in order), *([_build_dummy(state)] if state.has_dummy else [])),
+        bank=int(state.bank),
+        high_bid=int(state.high_bid),
+        pass_pays=int(pass_pays(state)),
+        last_round=_read_last_round(state) if state.round_number > 0 or over else None,
+    )
+
+
+def _list_legal_actions(state: State) -> tuple[int, ...]:
+    if state.hands[state.seat] == HIDDEN:
+        return ()
+    return tuple(int(nth_legal_action(state, n)) for n in range(num_legal_actions(state)))
+
+
+def _build_slot(state: State, slot: int) -> Slot:
+    has_mouse_card = 1 <= slot < state.num_seats
+    return Slot(
+        owner=int(slot_owner(state, slot)),
+        card=int(state.row[slot]),
+        face_up=bool(slot < state.face_up),
+        mouse_card=int(state.mouse_cards[slot - 1]) if has_mouse_card else None,
+        mice=int(state.pots[slot - 1]) if has_mouse_card else None,
+    )
+
+
+def _build_seat(state: State, seat: int, open_mice: bool, is_viewer: bool) -> Seat:
+    knows_mice = open_mice or is_viewer
+    return Seat(
+        seat=seat,
+        starts=bool(seat == state.start_seat),
+        in_auction=bool(state.in_auction[seat]),
+        bid=int(state.bids[seat]),
+        cat_points=int(state.cat_points[seat]),
+        mice=int(state.mice[seat]) if knows_mice else None,
+        score=int(score(state, seat)) if knows_mice else None,
+        rank=int(rank(state, seat)) if open_mice else None,
+    )
+
+
+def _build_set(state: State, seat: int) -> CardSet:
+    hand = None if state.hands[seat] == HIDDEN else _list_cards(state.hands[seat])
+    return CardSet(seat, int(state.removed[seat]), hand, _list_cards(state.played[seat]))
+
+
+def _build_dummy(state: State) -> CardSet:
+    coming = tuple(int(card) for card in state.dummy_cards[state.round_number + 1 : state.num_rounds])
+    return CardSet(DUMMY, None, None if HIDDEN in coming else coming, _list_cards(state.played[DUMMY]))
+
+
+def _list_cards(bits: int) -> tuple[int, ...]:
+    return tuple(card for card in range(NUM_CARDS) if bits >> card & 1)
+
+
+def _read_last_round(state: State) -> tuple[int | None, int, int]:
+    buyer = None if state.last_winner == NO_SEAT else int(state.last_winner)
+    return buyer, int(state.last_price), int(state.last_value)

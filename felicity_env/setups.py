@@ -1,0 +1,63 @@
+"""Setups by name: the standard ones, and those that a user defines in a JSON file.
+
+A new setup is one more entry of `SETUPS`; it is then played, trained, measured and drawn by its name.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from felicity_env.game import Setup
+from felicity_env.game_record import is_integer
+
+SETUPS = {  # R2.1-R2.5
+    "standard-3": Setup(seats=3, mouse_cards=(3, 6), bank=21, dummy=True),
+    "standard-4": Setup(seats=4, mouse_cards=(2, 4, 6), bank=27),
+    "standard-5": Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=33),
+}
+STANDARD_PLAYERS = (3, 4, 5)
+
+
+def standard_setup(num_players: int) -> Setup:
+    """Return the standard setup for 3, 4 or 5 players; raise `ValueError` for another number."""
+    if not is_integer(num_players) or int(num_players) not in STANDARD_PLAYERS:
+        raise ValueError(f"num_players must be one of {list(STANDARD_PLAYERS)}, not {num_players!r}")
+    return SETUPS[f"standard-{num_players}"]
+
+
+def find_setup(setup: Setup | str | Path) -> Setup:
+    """Return a setup itself, the one of a name in `SETUPS`, or the one in a JSON file.
+
+    The file holds the fields of `Setup`, such as {"seats": 4, "mouse_cards": [2, 4, 8], "bank": 27}.
+    Raises `ValueError` naming what is wrong and the names that there are.
+    """
+    if isinstance(setup, Setup):
+        return setup
+    if isinstance(setup, str | Path):
+        if str(setup) in SETUPS:
+            return SETUPS[str(setup)]
+        if Path(setup).suffix == ".json":
+            return _read_setup(Path(setup))
+    raise ValueError(f"no setup {setup!r}; there are {', '.join(SETUPS)}, and files that end in .json")
+
+
+def setup_name(setup: Setup) -> str:
+    """Return the name of a setup, or for one without a name its number of seats and 8 hex digits of its fields."""
+    for name, known in SETUPS.items():
+        if known == setup:
+            return name
+    digest = hashlib.sha256(json.dumps(asdict(setup)).encode()).hexdigest()[:8]
+    return f"custom-{setup.seats}-{digest}"
+
+
+def _read_setup(path: Path) -> Setup:
+    try:
+        values = json.loads(path.read_text())
+        if not isinstance(values, dict):
+            raise ValueError("a setup is a JSON object with the fields of Setup")
+        if unknown := values.keys() - {field.name for field in fields(Setup)}:
+            raise ValueError(f"{', '.join(sorted(unknown))} is no field of a setup")
+        return Setup(**values)
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(f"no setup can be read from {path}: {error}") from error

@@ -1,0 +1,89 @@
+"""The command line: verbs are listed without importing them, errors are one line, Ctrl-C leaves no trace."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+from typing import ClassVar
+
+import pytest
+
+from agents.__main__ import VERBS
+from agents.tools.command import Verb, run_verb
+from agents.tools.files import UserError
+from tests.support.paths import ROOT
+
+HEAVY = ("torch", "matplotlib", "tyro", "rich")
+LIST_VERBS = f"""
+import runpy, sys
+sys.argv = ["agents", "--help"]
+try:
+    runpy.run_module("agents", run_name="__main__")
+except SystemExit as status:
+    print(status.code, [name for name in {HEAVY} if name in sys.modules])
+"""
+
+
+def test_help_lists_the_verbs_and_imports_nothing_heavy():
+    done = subprocess.run([sys.executable, "-c", LIST_VERBS], capture_output=True, text=True, check=True)
+    for name, verb in VERBS.items():
+        assert f"  {name}" in done.stdout
+        assert verb.help in done.stdout
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a command that fails in the given way."""
+
+    fault: str = ""
+    """Name of the exception."""
+    count: int = 1
+    """A number from 1."""
+    resumes: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"--count must be at least 1, not {self.count}" + " and a long explanation" * 9)
+
+
+def fail(config: Config) -> int:
+    faults = {"user": UserError("mend it"), "value": ValueError("a bad value"), "stop": KeyboardInterrupt()}
+    if config.fault:
+        raise faults[config.fault]
+    return 3
+
+
+@pytest.fixture
+def verbs(monkeypatch) -> dict[str, Verb]:
+    module = ModuleType("a_command")
+    module.Config, module.main = Config, fail  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "a_command", module)
+    return {"fail": Verb("a_command", "fail as set")}
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["fail"], 3, ""),
+        (["fail", "--fault", "user"], 2, "error: mend it\n"),
+        (["fail", "--fault", "value"], 2, "error: a bad value\n"),
+        (["fail", "--fault", "stop"], 130, "stopped; the same command goes on from here\n"),
+        (["fail", "--count", "0"], 2, f"error: --count must be at least 1, not 0{' and a long explanation' * 9}\n"),
+        (["nothing"], 2, "error: there is no 'nothing'; python -m program has fail\n"),
+    ],
+)
+def test_the_exit_status_and_the_message_tell_what_happened(verbs, words, status, message, capsys):
+    assert run_verb("program", verbs, words) == status
+    assert capsys.readouterr().err == message
+
+
+def test_without_a_verb_the_verbs_are_listed(verbs, capsys):
+    assert run_verb("program", verbs, []) == 2
+    assert "fail as set" in capsys.readouterr().out
+
+
+def test_no_command_parses_its_own_arguments():
+    root = ROOT / "agents"
+    sources = [path for path in root.rglob("*.py") if path.name != "__main__.py"]
+    assert [path for path in sources if "__main__" in path.read_text() or "argparse" in path.read_text()] == []

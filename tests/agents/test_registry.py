@@ -1,0 +1,204 @@
+"""Registry: every code makes its player; wrong and old codes get an error that says what to write."""
+
+import re
+
+import numpy as np
+import pytest
+
+import agents
+from agents.compiled import HEURISTICS, CompiledPlayer, heuristic_number
+from agents.mixture import MixturePlayer
+from agents.network import NetworkPlayer
+from agents.policy_file import save_policy
+from agents.registry import PLAYERS, REFERENCE, is_search, player_digest
+from agents.search import MAX_PLAYOUTS, MAX_THREADS, SearchPlayer
+from felicity_env import Batch
+from tests.support.helpers import COMPILED
+from tests.support.players import small_net
+
+HERE = __name__
+CODES = (*HEURISTICS, "mc:2", "mc:2,threads=2", "ismcts:2", "ismcts:2,threads=2", "net", "net:greedy")
+
+
+# --- codes that make a player -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_code_makes_a_player(code):
+    legal = Batch(3 if COMPILED else 2).view().action_masks
+    actions = agents.make(code).act(Batch(len(legal)).view())
+    assert legal[np.arange(len(legal)), actions].all()
+
+
+def test_every_player_of_the_registry_is_made_by_one_of_these_codes():
+    assert {code.split(":")[0] for code in CODES} == set(PLAYERS)
+
+
+@pytest.mark.parametrize("code", HEURISTICS)
+def test_the_code_of_a_heuristic_makes_the_compiled_player_of_its_number(code):
+    player = agents.make(code)
+    assert isinstance(player, CompiledPlayer)
+    assert player.number == heuristic_number(code)
+
+
+@pytest.mark.parametrize("name", ["mc", "ismcts"])
+def test_the_code_of_a_search_gives_playouts_and_threads(name):
+    most = f"{MAX_PLAYOUTS},threads={MAX_THREADS}"
+    for parts, playouts, threads in (("1", 1, 1), ("7,threads=1", 7, 1), (most, MAX_PLAYOUTS, MAX_THREADS)):
+        player = agents.make(f"{name}:{parts}")
+        assert isinstance(player, SearchPlayer)
+        assert (player.playouts, player.threads, player.learns) == (playouts, threads, name == "ismcts")
+
+
+def test_net_is_the_reference_player_and_greedy_makes_it_take_the_best_action():
+    reference, greedy = agents.make("net"), agents.make("net:greedy")
+    assert isinstance(reference, MixturePlayer)
+    assert isinstance(greedy, MixturePlayer)
+    assert reference.digest == greedy.digest == agents.make(f"net:{REFERENCE}").digest
+    assert [member.greedy for member in reference.members] == [False] * len(reference.members)
+    assert all(member.greedy for member in greedy.members)
+
+
+@pytest.mark.parametrize("folder", ["a-run", "seed=3", "a@b", "greedy"])
+def test_a_path_is_read_as_it_is_with_or_without_an_option(tmp_path, monkeypatch, folder):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / folder).mkdir()
+    save_policy(tmp_path / folder, small_net(1).layers, open_mice=False)
+    path = f"./{folder}" if folder == "greedy" else folder
+    player, greedy = agents.make(f"net:{path}"), agents.make(f"net:{path},greedy")
+    assert isinstance(player, NetworkPlayer)
+    assert isinstance(greedy, NetworkPlayer)
+    assert (player.greedy, greedy.greedy) == (False, True)
+    assert player.digest == greedy.digest == small_net(1).digest
+
+
+def make_own_player() -> agents.Player:
+    return agents.make("ev")
+
+
+def make_nothing() -> None:
+    return None
+
+
+def test_a_function_of_a_module_makes_a_player():
+    assert isinstance(agents.make(f"{HERE}:make_own_player"), CompiledPlayer)
+
+
+# --- wrong codes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["", "evv", "EV", "ev ", "network", "no-module:make", ":make"])
+def test_an_unknown_code_lists_all_players(code):
+    with pytest.raises(ValueError, match=r"no player .*") as caught:
+        agents.make(code)
+    for name in PLAYERS:
+        assert f"\n  {name} " in str(caught.value)
+    assert "package.module:function" in str(caught.value)
+
+
+def test_every_player_has_a_line_of_help():
+    assert all(entry.help and "\n" not in entry.help for entry in PLAYERS.values())
+
+
+def test_the_path_of_a_policy_without_net_gets_a_hint(tmp_path):
+    with pytest.raises(ValueError, match=f"did you mean 'net:{tmp_path}'"):
+        agents.make(str(tmp_path))
+
+
+@pytest.mark.parametrize("code", ["net:", "mc:", "ismcts:"])
+def test_a_colon_needs_something_after_it(code):
+    with pytest.raises(ValueError, match="needs something after the colon: "):
+        agents.make(code)
+
+
+@pytest.mark.parametrize("code", ["ev:200", "ev:", "random:greedy"])
+def test_a_heuristic_takes_nothing_after_a_colon(code):
+    with pytest.raises(ValueError, match="takes nothing after a colon"):
+        agents.make(code)
+
+
+@pytest.mark.parametrize("code", ["mc", "ismcts", "mc:threads=2", "mc:10,20", "net:one,two"])
+def test_too_few_or_too_many_values_are_refused_with_the_help(code):
+    with pytest.raises(ValueError, match=r"takes (playouts|path) after the colon, got"):
+        agents.make(code)
+
+
+@pytest.mark.parametrize("code", ["mc:10,workers=2", "net:some/run,open=1", "mc:10,greedy=1"])
+def test_an_unknown_option_is_refused_with_the_help(code):
+    name, option = code.split(":")[0], code.split(",")[-1]
+    with pytest.raises(ValueError, match=f"'{name}' has no option '{option}': "):
+        agents.make(code)
+
+
+@pytest.mark.parametrize("name", ["mc", "ismcts"])
+@pytest.mark.parametrize("text", ["x", "-5", "5.5", "1e3", " 5", "5 ", "+5", "٣", "²", "1_0", "0", "000", "1000001"])
+def test_a_number_that_a_search_cannot_take_is_refused_with_the_range(name, text):
+    for code, wanted in (
+        (f"{name}:{text}", "1 to 1,000,000 playouts"),
+        (f"{name}:5,threads={text}", "1 to 256 threads"),
+    ):
+        with pytest.raises(ValueError, match=rf"takes {wanted}.*, not {re.escape(repr(text))}"):
+            agents.make(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("tests.no_such_module:make", "cannot make a player by tests.no_such_module:make"),
+        (f"{HERE}:no_such_function", "no_such_function"),
+        (f"{HERE}:", "cannot make a player"),
+        (f"{HERE}:make_nothing", "has no method act"),
+    ],
+)
+def test_a_function_that_makes_no_player_is_named(code, message):
+    with pytest.raises(ValueError, match=message):
+        agents.make(code)
+
+
+# --- old forms --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("mc:200@2", "mc:200,threads=2"),
+        ("ismcts:200@2", "ismcts:200,threads=2"),
+        ("net:some/run@greedy", "net:some/run,greedy"),
+        ("net:@greedy", "net:greedy"),
+        ("net@greedy", "net:greedy"),
+    ],
+)
+def test_an_old_form_gets_an_error_with_the_new_one(old, new):
+    with pytest.raises(ValueError, match=f"'{old}' is an old form; write {new}$"):
+        agents.make(old)
+
+
+@pytest.mark.parametrize("codes", ["anchor,ev", "anchor,ev,tuned", "ev,mc:200", "ev,net:some/run"])
+def test_codes_separated_by_commas_get_an_error_with_blanks(codes):
+    blanks = codes.replace(",", " ")
+    with pytest.raises(ValueError, match=f"names several players; separate codes by blanks: {blanks}"):
+        agents.make(codes)
+
+
+# --- digests ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_digest_differs_between_players_and_between_their_parts():
+    codes = ("anchor", "ev", "mc:10", "mc:20", "ismcts:10", "net", "net:greedy", f"{HERE}:make_own_player")
+    digests = {code: player_digest(code) for code in codes}
+    assert len(set(digests.values())) == len(codes)
+    assert all(len(digest) == 8 and int(digest, 16) >= 0 for digest in digests.values())
+    assert digests == {code: player_digest(code) for code in codes}
+
+
+def test_a_digest_changes_with_the_weights_of_a_policy(tmp_path):
+    save_policy(tmp_path, small_net(1).layers, open_mice=False)
+    before = player_digest(f"net:{tmp_path}")
+    save_policy(tmp_path, small_net(2).layers, open_mice=False)
+    assert player_digest(f"net:{tmp_path}") != before
+
+
+def test_searches_are_known_by_their_codes():
+    assert is_search("ev", "mc:10")
+    assert is_search("ismcts:10,threads=2")
+    assert not is_search(*HEURISTICS, "net")

@@ -1,0 +1,56 @@
+"""Settings: impossible ones are refused by their option names, and a resumed folder must have the same ones."""
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from agents.tools.files import UserError, check_same_settings
+from agents.tools.settings import check_at_least, check_positive, check_range, check_seeds, choose_setups, require
+from felicity_env import Setup
+from felicity_env.setups import standard_setup
+
+CONFIG = SimpleNamespace(num_envs=1, rate=float("inf"), other=float("nan"), seed=-1, deals=None, gain=0.5)
+FAULTS = [
+    (lambda: require(False, "no"), "no"),
+    (lambda: check_positive(CONFIG, "num_envs", "rate"), "--rate must be positive, not inf"),
+    (lambda: check_positive(CONFIG, "other"), "--other must be positive, not nan"),
+    (lambda: check_positive(CONFIG, "seed"), "--seed must be positive, not -1"),
+    (lambda: check_at_least(CONFIG, seed=-1, num_envs=2), "--num-envs must be at least 2, not 1"),
+    (lambda: check_range(CONFIG, 0, 1, "gain", "seed"), "--seed must be 0 to 1, not -1"),
+    (lambda: check_seeds([1, 2, 1]), "--seeds needs different numbers"),
+    (lambda: check_seeds([1], at_least=2), "--seeds needs different numbers, at least 2"),
+    (lambda: choose_setups((), (3, 6)), r"--num-players: num_players must be one of \[3, 4, 5\], not 6"),
+    (lambda: choose_setups((), ()), "--num-players needs at least one number"),
+    (lambda: choose_setups(("standard-9",), ()), "--setup: no setup 'standard-9'; there are standard-3"),
+    (lambda: choose_setups(("nowhere.json",), ()), "--setup: no setup can be read from nowhere.json"),
+]
+
+
+@pytest.mark.parametrize(("check", "message"), FAULTS)
+def test_the_first_setting_that_is_wrong_is_named(check: Callable[[], object], message: str):
+    with pytest.raises(ValueError, match=message):
+        check()
+
+
+def test_possible_settings_are_accepted():
+    check_positive(CONFIG, "num_envs", "gain")
+    check_at_least(CONFIG, num_envs=1, deals=2)
+    check_range(CONFIG, 0, 1, "gain", "num_envs")
+    check_seeds([3, 1], at_least=2)
+
+
+def test_setups_are_chosen_by_name_by_file_or_by_number_of_players_each_once(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"seats": 2, "mouse_cards": [3], "bank": 9}))
+    assert choose_setups((), (5, 3, 5)) == (standard_setup(5), standard_setup(3))
+    mine = Setup(seats=2, mouse_cards=(3,), bank=9)
+    assert choose_setups(("standard-4", str(path), "standard-4"), (3,)) == (standard_setup(4), mine)
+
+
+def test_settings_that_differ_from_those_of_a_folder_are_named():
+    stored = {"seed": 1, "players": ["a"], "gone": 1}
+    check_same_settings(stored, {"seed": 1, "players": ("a",), "gone": 1}, where="runs/x", advice="delete it")
+    with pytest.raises(UserError, match=r"runs/x was written with other settings \(seed, gone, new\); delete it"):
+        check_same_settings(stored, {"seed": 2, "players": ("a",), "new": 1}, where="runs/x", advice="delete it")

@@ -1,0 +1,228 @@
+"""Estimates over blocks: intervals cover the truth, pairing reduces variance, and tests err as seldom as asked."""
+
+import tracemalloc
+from math import inf, log
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from agents.arena import estimates
+from agents.arena.estimates import BOOTSTRAPS, MINIMUM_BLOCKS, Look, SequentialTest, bootstrap, compare_paired
+
+GAIN = 0.1
+LOOK_EVERY = 25  # blocks
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    intervals = [bootstrap(rng.binomial(4, 0.3, size=80) / 4, seed=k) for k in range(200)]
+    covered = np.mean([interval.low <= 0.3 <= interval.high for interval in intervals])
+    assert 0.90 <= covered <= 0.99
+
+
+def test_the_interval_is_as_wide_as_the_normal_one_where_that_holds():
+    blocks = np.random.default_rng(2).normal(5, 2, size=400)
+    estimate = bootstrap(blocks)
+    assert estimate.value == pytest.approx(blocks.mean())
+    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * blocks.std() / 20, rel=0.15)
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate.blocks == 400
+    assert BOOTSTRAPS >= 1000
+
+
+def test_the_interval_is_the_same_every_time_and_another_with_another_seed():
+    blocks = np.random.default_rng(3).random(50)
+    assert bootstrap(blocks) == bootstrap(blocks)
+    assert bootstrap(blocks, seed=1) != bootstrap(blocks)
+
+
+def test_blocks_that_do_not_vary_have_an_interval_of_no_width():
+    estimate = bootstrap(np.full(7, 0.25))
+    assert (estimate.value, estimate.low, estimate.high) == (0.25, 0.25, 0.25)
+
+
+@pytest.mark.parametrize("indices", [1, 51, 1000, 3333, 50 * BOOTSTRAPS])
+def test_the_interval_does_not_depend_on_how_many_resamples_are_drawn_at_once(monkeypatch, indices):
+    blocks = np.random.default_rng(4).random(51)
+    whole = bootstrap(blocks)
+    monkeypatch.setattr(estimates, "_SLICE", indices)
+    assert bootstrap(blocks) == whole
+
+
+def test_fifty_thousand_blocks_need_little_memory():
+    blocks = np.random.default_rng(5).random(50_000)
+    tracemalloc.start()
+    bootstrap(blocks)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150e6  # bytes; the indices of all resamples at once are 800 million
+
+
+@pytest.mark.parametrize("blocks", [[], [0.5]])
+def test_fewer_than_two_blocks_have_no_interval(blocks):
+    with pytest.raises(ValueError, match=f"at least 2 blocks, not {len(blocks)}"):
+        bootstrap(np.array(blocks))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "fault"),
+    [([0.1, np.nan, 0.2], "block 1 is not a finite number"), ([[0.1, 0.2]], r"not an array of shape \(1, 2\)")],
+)
+def test_blocks_that_are_no_vector_of_finite_numbers_are_refused(blocks, fault):
+    with pytest.raises(ValueError, match=fault):
+        bootstrap(np.array(blocks))
+    with pytest.raises(ValueError, match=fault):
+        compare_paired(np.array(blocks), np.array(blocks))
+    with pytest.raises(ValueError, match=fault):
+        SequentialTest(GAIN).update(np.array(blocks))
+
+
+def draw_correlated(correlation: float, blocks: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+    """Return results of two players whose means differ by 0.3, with variance 1 each and this correlation."""
+    rng = np.random.default_rng(6)
+    shared, own, other = rng.normal(size=(3, blocks))
+    part = abs(correlation)
+    first, second = (np.sqrt(part) * shared + np.sqrt(1 - part) * noise for noise in (own, other))
+    return first + 0.3, np.sign(correlation) * second
+
+
+@pytest.mark.parametrize("correlation", [0.9, 0.5, -0.5])
+def test_pairing_takes_away_as_much_variance_as_the_players_share(correlation):
+    first, second = draw_correlated(correlation)
+    paired = compare_paired(first, second)
+    assert paired.variance_reduction == pytest.approx(correlation, abs=0.05)
+    assert paired.difference.value == pytest.approx(first.mean() - second.mean())
+    assert paired.difference.low < 0.3 < paired.difference.high
+    width = 2 * 1.96 * np.sqrt(2 * (1 - correlation) / len(first))
+    assert paired.difference.high - paired.difference.low == pytest.approx(width, rel=0.15)
+
+
+def test_a_paired_difference_is_the_bootstrap_of_the_differences_and_turns_with_the_players():
+    first, second = draw_correlated(0.5, blocks=60)
+    assert compare_paired(first, second).difference == bootstrap(first - second)
+    forward, backward = compare_paired(first, second).difference, compare_paired(second, first).difference
+    assert (backward.low, backward.high) == pytest.approx((-forward.high, -forward.low))
+
+
+def test_players_with_equal_results_differ_by_exactly_nothing():
+    first = draw_correlated(0.5, blocks=60)[0]
+    paired = compare_paired(first, first)
+    assert (paired.difference.low, paired.difference.value, paired.difference.high) == (0, 0, 0)
+    assert paired.variance_reduction == 1
+
+
+def test_where_neither_player_varies_nothing_was_reduced():
+    assert compare_paired(np.full(5, 0.5), np.full(5, 0.25)).variance_reduction == 0
+
+
+def test_results_of_different_blocks_cannot_be_paired():
+    with pytest.raises(ValueError, match="same blocks, not 3 of one and 4 of the other"):
+        compare_paired(np.zeros(3), np.zeros(4))
+
+
+def verdicts(mean: float, *, tests: int = 400, deviation: float = 0.5) -> list[Look]:
+    """Return the last look of each of many tests on blocks of win or loss, with this mean and standard deviation."""
+    rng = np.random.default_rng(7)
+    return [run_to_verdict(SequentialTest(GAIN), mean, deviation, rng) for _ in range(tests)]
+
+
+def run_to_verdict(test: SequentialTest, mean: float, deviation: float, rng: np.random.Generator) -> Look:
+    while True:
+        look = test.update(mean + deviation * rng.choice([-1.0, 1.0], size=LOOK_EVERY))
+        if look.verdict:
+            return look
+
+
+def count_fixed_blocks(deviation: float) -> float:
+    """Return the blocks that a test of fixed length needs to err one time in twenty either way."""
+    return (2 * NormalDist().inv_cdf(0.95) * deviation / GAIN) ** 2
+
+
+@pytest.mark.parametrize(("mean", "wrong"), [(0.0, "stronger"), (GAIN, "not stronger")])
+def test_a_test_errs_about_as_seldom_as_asked_and_on_average_needs_fewer_blocks_than_a_fixed_one(mean, wrong):
+    looks = verdicts(mean)
+    assert 0 < np.mean([look.verdict == wrong for look in looks]) <= 0.08
+    assert np.mean([look.blocks for look in looks]) < 0.75 * count_fixed_blocks(0.5)
+
+
+@pytest.mark.parametrize(("mean", "verdict"), [(-GAIN, "not stronger"), (3 * GAIN, "stronger")])
+def test_clear_cases_are_decided_rightly_and_soon(mean, verdict):
+    looks = verdicts(mean, tests=50)
+    assert {look.verdict for look in looks} == {verdict}
+    assert np.mean([look.blocks for look in looks]) < 0.4 * count_fixed_blocks(0.5)
+
+
+def test_the_ratio_is_that_of_the_formula_and_the_bounds_are_walds():
+    differences = np.array([0.3, -0.1, 0.2, 0.25, -0.05, 0.0])
+    look = SequentialTest(GAIN, alpha=0.01, beta=0.1).update(differences)
+    expected = 6 * GAIN * (differences.mean() - GAIN / 2) / differences.var(ddof=1)
+    assert look.log_likelihood_ratio == pytest.approx(expected)
+    assert (look.lower, look.upper) == pytest.approx((log(0.1 / 0.99), log(0.9 / 0.01)))
+    assert (look.verdict, look.blocks) == (None, 6)
+
+
+def test_nothing_is_decided_before_the_minimum_of_blocks():
+    convincing = np.tile([0.9, 1.1], MINIMUM_BLOCKS)
+    test = SequentialTest(GAIN)
+    early = test.update(convincing[: MINIMUM_BLOCKS - 1])
+    assert early.verdict is None
+    assert early.log_likelihood_ratio > early.upper
+    assert test.update(convincing[:1]).verdict == "stronger"
+    assert SequentialTest(GAIN, minimum=40).update(convincing[:39]).verdict is None
+    assert SequentialTest(GAIN, minimum=40).update(convincing).verdict == "stronger"
+
+
+@pytest.mark.parametrize(
+    ("difference", "ratio", "verdict"),
+    [(0.0, -inf, "not stronger"), (-1.0, -inf, "not stronger"), (1.0, inf, "stronger"), (0.25, 0.0, None)],
+)
+def test_differences_that_are_all_equal_decide_at_the_minimum_by_their_side_of_half_the_gain(
+    difference, ratio, verdict
+):
+    test = SequentialTest(0.5)
+    assert test.update(np.full(MINIMUM_BLOCKS - 1, difference)).verdict is None
+    look = test.update(np.full(1, difference))
+    assert (look.log_likelihood_ratio, look.verdict, look.blocks) == (ratio, verdict, MINIMUM_BLOCKS)
+
+
+def test_how_the_blocks_came_does_not_change_a_look():
+    differences = 0.05 + np.random.default_rng(8).normal(size=100) / 2
+    at_once = SequentialTest(GAIN, minimum=100).update(differences)
+    for size in (1, 7, 50):
+        test = SequentialTest(GAIN, minimum=100)
+        looks = [test.update(differences[start : start + size]) for start in range(0, 100, size)]
+        assert looks[-1] == at_once
+        assert all(look.verdict is None for look in looks[:-1])
+
+
+def test_a_look_without_new_blocks_says_the_same_again():
+    test = SequentialTest(GAIN)
+    assert test.update(np.empty(0)) == Look(None, 0.0, test.lower, test.upper, 0)
+    assert test.update(np.array([0.1, 0.3])) == test.update(np.empty(0))
+
+
+def test_a_verdict_is_final():
+    test = SequentialTest(GAIN)
+    assert test.update(np.ones(30)).verdict == "stronger"
+    with pytest.raises(ValueError, match="decided after 30 blocks"):
+        test.update(-np.ones(1000))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ({"gain": 0}, "gain must be a positive difference of means, not 0"),
+        ({"gain": -0.1}, "gain .* not -0.1"),
+        ({"gain": float("nan")}, "gain .* not nan"),
+        ({"gain": inf}, "gain .* not inf"),
+        ({"alpha": 0}, "alpha must be an error rate between 0 and 0.5, not 0"),
+        ({"alpha": 0.5}, "alpha .* not 0.5"),
+        ({"beta": -1}, "beta .* not -1"),
+        ({"beta": 0.7}, "beta .* not 0.7"),
+        ({"minimum": 1}, "minimum must be at least 2 blocks"),
+    ],
+)
+def test_a_test_that_makes_no_sense_is_refused(arguments, fault):
+    with pytest.raises(ValueError, match=fault):
+        SequentialTest(**{"gain": GAIN, **arguments})

@@ -1,0 +1,93 @@
+"""`python -m agents evaluate`: one player and each of the others alone against the other, or a sequential test."""
+
+import json
+
+import pytest
+
+from agents.__main__ import VERBS
+from agents.adapters import from_policy
+from agents.tools.command import run_verb
+
+FAST = ["--num-players", "3", "--num-deals", "4", "--workers", "1"]
+
+
+def evaluate(*words: str) -> int:
+    return run_verb("agents", VERBS, ["evaluate", *words])
+
+
+def test_both_formats_are_measured_and_written(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert evaluate("ev", "--against", "random", "anchor", *FAST, "--out", str(out)) == 0
+    content = json.loads((out / "result.json").read_text())
+    pairs = [(pair["setup"], pair["one"], pair["rest"]) for pair in content["results"]["pairs"]]
+    names = [("ev", "random"), ("random", "ev"), ("ev", "anchor"), ("anchor", "ev")]
+    assert pairs == [("standard-3", *pair) for pair in names]
+    assert content["config"]["player"] == "ev"
+    assert "2 x random" in capsys.readouterr().out
+
+
+def test_a_number_of_players_named_twice_is_measured_once(capsys):
+    assert evaluate("ev", "--against", "random", "--num-players", "3", "3", "--num-deals", "2", "--workers", "1") == 0
+    assert capsys.readouterr().out.count("2 x random") == 1
+
+
+def test_a_damaged_part_is_named_and_once_deleted_played_again(tmp_path, capsys):
+    words = ["ev", "--against", "random", *FAST, "--out", str(tmp_path / "out")]
+    assert evaluate(*words) == 0
+    first = (tmp_path / "out" / "result.json").read_text()
+    part = next(tmp_path.rglob("*.npz"))
+    for damage in (b"", part.read_bytes()[:-50]):
+        part.write_bytes(damage)
+        assert evaluate(*words) == 2
+        assert f"{part} is damaged" in capsys.readouterr().err
+    part.unlink()
+    assert evaluate(*words) == 0
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["results"] == json.loads(first)["results"]
+
+
+def make_cheat():
+    """Make a player that places a card also in auctions."""
+    return from_policy(lambda observation, mask: 0)
+
+
+def test_illegal_actions_are_reported(capsys):
+    code = f"{__name__}:make_cheat"
+    assert evaluate(code, "--against", "random", *FAST) == 0
+    assert f"{code} lost 100.0% of its games against 2 x random by illegal actions" in capsys.readouterr().err
+
+
+def test_without_a_folder_nothing_is_left(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert evaluate("random", "--against", "pass", *FAST) == 0
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.compiled("hundreds of games")
+def test_the_sequential_test_finds_the_stronger_and_stops_early(tmp_path):
+    out = tmp_path / "out"
+    words = ["--num-players", "3", "--num-deals", "400", "--sequential", "0.1", "--out", str(out)]
+    assert evaluate("anchor", "--against", "random", "ev", *words) == 0
+    random, ev = json.loads((out / "sequential.json").read_text())["results"]["sequential"]
+    assert (random["verdict"], ev["verdict"]) == ("stronger", "not stronger")
+    assert random["setup"] == "standard-3"
+    assert random["blocks"] < 100
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["anchr"], "anchor"),
+        (["ev", "--against", "ev"], "another player"),
+        (["ev", "--against", "random,anchor"], "separate codes by blanks: random anchor"),
+        (["ev", "--num-players", "2"], "--num-players"),
+        (["ev", "--setup", "standard-6"], "--setup: no setup 'standard-6'"),
+        (["ev", "--num-deals", "0"], "--num-deals"),
+        (["ev", "--sequential", "0"], "gain"),
+        (["runs/nowhere"], "no player"),
+        (["net@greedy"], "write net:greedy"),
+        (["ev", "--against", "agents/net"], "did you mean 'net:agents/net'?"),
+    ],
+)
+def test_wrong_arguments_are_named(words, message, capsys):
+    assert evaluate(*words, *([] if "--num-players" in words else ["--num-players", "3"])) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,152 @@
+"""Resumed folders: an edit invalidates stored parts if it can change what they hold, and otherwise does not."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agents.arena.matches import Match, list_parts
+from agents.policy_file import save_policy
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Setup
+from felicity_env.setups import standard_setup
+from tests.support.paths import ROOT
+
+PLAYERS = ("random", "anchor", "mc:5", "own_player.play:make")
+LIST_PARTS = f"""
+import json, sys
+from pathlib import Path
+from agents.arena.matches import Match, list_parts, open_folder
+from felicity_env.setups import standard_setup
+
+folder = Path(sys.argv[1])
+open_folder(folder, 0)
+matches = {{Match.one_against(one, "random", standard_setup(3)): 1 for one in {PLAYERS[1:]}}}
+print(json.dumps({{part.match.codes[0]: str(part.path) for part in list_parts(
+    matches, seed=0, folder=folder, deals_per_part=1)}}))
+"""
+
+
+class Copy:
+    """A copy of the sources that a test may edit, and a folder of a run that belongs to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.folder = root, root / "run"
+        for package in ("felicity_env", "agents", "experiments"):
+            shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__", "results"))
+        (root / "own_player").mkdir()
+        (root / "own_player" / "__init__.py").touch()
+        (root / "own_player" / "play.py").write_text(OWN_PLAYER)
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        text = (self.root / path).read_text()
+        assert old in text, f"{path} has changed: choose another edit"
+        (self.root / path).write_text(text.replace(old, new, 1))
+
+    def list_parts(self) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", LIST_PARTS, str(self.folder)]
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(self.root)}
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+
+    def part_paths(self) -> dict[str, str]:
+        """Return the path of the part of each player's match."""
+        done = self.list_parts()
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+OWN_PLAYER = '''
+"""A player of a user."""
+
+from agents.compiled import CompiledPlayer
+
+
+def make():
+    return CompiledPlayer("pass")
+'''
+
+
+@pytest.fixture
+def copy(tmp_path) -> Copy:
+    return Copy(tmp_path)
+
+
+def test_edited_plots_reports_pages_and_help_texts_invalidate_nothing(copy):
+    before = copy.part_paths()
+    copy.edit("agents/arena/plots.py", "MIN_SACKS = 30", "MIN_SACKS = 31")
+    copy.edit("agents/arena/report.py", '"## Plots"', '"## Figures"')
+    copy.edit("agents/arena/tournament.py", '    """Number of processes;', '    """Processes;')
+    copy.edit("agents/arena/games.py", '"""Games', '"""Many games')
+    copy.edit("agents/search.py", '"""', '"""Edited. ')
+    copy.edit("felicity_env/game.py", '"""', '"""Edited. ')
+    copy.edit("felicity_env/render/text.py", "\n\n\n", "\n\n\nEDITED = True\n\n\n")
+    copy.edit("experiments/pages/model_card.py", "\n\n\n", "\n\n\nEDITED = True\n\n\n")
+    assert copy.part_paths() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("felicity_env/game.py", "removed: int = 1", "removed: int = 0"),
+        ("felicity_env/rewards.py", "1.0 / winners", "2.0 / winners"),
+        ("agents/arena/games.py", "state.passes + 1", "state.passes + 2"),
+    ],
+)
+def test_an_edited_rule_or_game_loop_invalidates_the_folder(copy, path, old, new):
+    copy.part_paths()
+    copy.edit(path, old, new)
+    done = copy.list_parts()
+    assert done.returncode != 0
+    assert "other settings (code of the rules, the arena or a heuristic)" in done.stderr
+
+
+def test_an_edited_player_invalidates_its_own_matches(copy):
+    before = copy.part_paths()
+    copy.edit("own_player/play.py", '"pass"', '"ev"')
+    edited_own = copy.part_paths()
+    assert {code for code in before if edited_own[code] != before[code]} == {"own_player.play:make"}
+    copy.edit("agents/search.py", "MIN_WORLDS = ", "MIN_WORLDS = 1 + ")
+    edited_search = copy.part_paths()
+    assert {code for code in before if edited_search[code] != edited_own[code]} == {"mc:5"}
+
+
+def test_an_edited_heuristic_invalidates_the_folder(copy):
+    copy.part_paths()
+    copy.edit("agents/anchor.py", "HIDDEN_CARD = 2.9", "HIDDEN_CARD = 3.1")
+    assert "other settings" in copy.list_parts().stderr
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+def save_net(folder: Path, seed: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    weight = np.random.default_rng(seed).normal(size=(OBS_SIZE, NUM_ACTIONS)).astype(np.float32)
+    save_policy(folder, [(weight, np.zeros(NUM_ACTIONS, np.float32))], open_mice=False)
+
+
+def name_folder(*codes: str, setup: Setup | None = None) -> str:
+    """Return the name of the folder of a match."""
+    match = Match(codes, setup or standard_setup(len(codes)))
+    (part,) = list_parts({match: 1}, seed=0, folder=Path(), deals_per_part=1)
+    return part.path.parent.name
+
+
+def test_matches_of_different_codes_setups_or_weights_have_different_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_net(tmp_path / "a" / "b", 1)
+    save_net(tmp_path / "a_b", 1)
+    matches = [("net:a/b", "ev", "ev"), ("net:a_b", "ev", "ev"), ("ev", "net:a/b", "net:a/b"), ("ev", "ev", "net:a/b")]
+    other = Setup(seats=3, mouse_cards=(1, 5), bank=21, dummy=True)
+    folders = {name_folder(*codes) for codes in matches} | {name_folder(*matches[0], setup=other)}
+    assert len(folders) == len(matches) + 1
+    assert all("/" not in folder for folder in folders)
+    before = name_folder("net:a_b,greedy", "ev", "ev")
+    save_net(tmp_path / "a_b", 2)
+    assert name_folder("net:a_b,greedy", "ev", "ev") != before
+    save_net(tmp_path / "a_b", 1)
+    assert name_folder("net:a_b,greedy", "ev", "ev") == before

@@ -1,0 +1,139 @@
+"""`LearningGames`: several seats learn, players act from the other seats, and every reward arrives."""
+
+import numpy as np
+import pytest
+
+from agents import make
+from agents.compiled import select_compiled
+from felicity_env import Batch, Player, View
+from felicity_env.game import MAX_SEATS
+from felicity_env.learners import LEARNER, LearningGames
+from felicity_env.player import RandomPlayer
+
+GAMES = 30
+
+
+class Uncompiled:
+    """Player that is called from Python."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+
+    def act(self, view: View) -> np.ndarray:
+        return self.player.act(view)
+
+
+def make_seating(batch: Batch):
+    """Return a seating that mixes learners and players, different in every game."""
+
+    def seating(indices: np.ndarray) -> np.ndarray:
+        bits = batch.game_seeds[indices][:, None] >> np.arange(1, 1 + 2 * MAX_SEATS, 2, dtype=np.uint64)
+        drawn = (bits % np.uint64(4)).astype(np.int64)
+        first = (batch.game_seeds[indices] % np.uint64(3)).astype(np.int64)
+        return np.where((drawn == 3) | (np.arange(MAX_SEATS) == first[:, None]), LEARNER, drawn)
+
+    return seating
+
+
+def make_games(players: list[Player], *, reward: str = "score", compiled: bool = True) -> LearningGames:
+    batch = Batch(GAMES, [3, 4, 5] * (GAMES // 3), seed=4, reward=reward)
+    games = LearningGames(
+        batch, players, seating=make_seating(batch), compiled=select_compiled(players) if compiled else None
+    )
+    games.begin()
+    return games
+
+
+def players() -> list[Player]:
+    return [make("ev"), make("anchor"), Uncompiled(make("random"))]
+
+
+def test_a_learner_is_to_act_in_every_game():
+    games = make_games(players())
+    for _ in range(200):
+        assert (games.seating[np.arange(GAMES), games.batch.seats] == LEARNER).all()
+        games.step(RandomPlayer().act(games.batch.view()))
+    assert (games.batch.episodes > 0).all()
+
+
+@pytest.mark.parametrize("reward", ["win", "score", "round"])
+def test_kernels_and_calls_play_the_same_games(reward):
+    fast = make_games(players(), reward=reward)
+    slow = make_games([Uncompiled(player) for player in players()], reward=reward, compiled=False)
+    for _ in range(150):
+        actions = RandomPlayer().act(fast.batch.view())
+        fast.step(actions)
+        slow.step(actions)
+        assert (fast.batch.states == slow.batch.states).all()
+        assert (fast.rewards == slow.rewards).all()
+        assert (fast.terminated == slow.terminated).all()
+        assert (fast.seating == slow.seating).all()
+
+
+@pytest.mark.parametrize("reward", ["score", "round"])
+def test_every_seat_gets_what_it_earned_in_the_game_whoever_ends_it(reward):
+    games = make_games(players(), reward=reward)
+    earned = np.zeros((GAMES, MAX_SEATS))
+    ended = 0
+    for step in range(300):
+        games.step(RandomPlayer().act(games.batch.view()))
+        earned += games.rewards
+        for game in np.flatnonzero(games.terminated):
+            seats = int(games.batch.final_states["num_seats"][game])
+            expected = games.batch.scores[game, :seats] - (15 if reward == "round" else 0)
+            assert earned[game, :seats].tolist() == expected.tolist(), (step, game)
+            ended += 1
+        earned[games.terminated] = 0.0
+    assert ended > GAMES
+
+
+def test_without_players_every_seat_learns_and_a_step_is_a_step_of_the_batch():
+    batch, alone = Batch(9, 4, seed=1), Batch(9, 4, seed=1)
+    games = LearningGames(batch, [], seating=lambda indices: np.full((len(indices), MAX_SEATS), LEARNER))
+    games.begin()
+    for _ in range(300):
+        actions = RandomPlayer().act(batch.view())
+        games.step(actions)
+        alone.step(actions)
+        assert (batch.observations == alone.observations).all()
+        assert (games.rewards == alone.rewards).all()
+        assert (games.terminated == alone.terminated).all()
+
+
+def test_an_illegal_action_is_refused_and_no_game_moves():
+    games = make_games(players())
+    before = games.batch.states.copy()
+    actions = RandomPlayer().act(games.batch.view())
+    actions[2] = -1
+    with pytest.raises(ValueError, match="game 2: "):
+        games.step(actions)
+    assert (games.batch.states == before).all()
+
+
+def test_a_batch_goes_on_from_its_clone_bit_for_bit():
+    first = make_games(players())
+    for _ in range(70):
+        first.step(RandomPlayer().act(first.batch.view()))
+    saved = first.batch.clone()
+    second = make_games(players())
+    second.batch.restore(saved)
+    second.resume()
+    for _ in range(150):
+        actions = RandomPlayer().act(first.batch.view())
+        assert (RandomPlayer().act(second.batch.view()) == actions).all()
+        first.step(actions)
+        second.step(actions)
+        assert (first.batch.observations == second.batch.observations).all()
+        assert (first.rewards == second.rewards).all()
+        assert (first.seating == second.seating).all()
+
+
+def test_a_clone_is_a_copy_and_another_batch_refuses_it():
+    batch, other = Batch(5, 4, seed=1), Batch(6, 4, seed=2)
+    saved = batch.clone()
+    batch.play_random(30)
+    assert (Batch(5, 4, seed=1).clone()["states"] == saved["states"]).all()
+    before = other.states.copy()
+    with pytest.raises(ValueError, match="saved games"):
+        other.restore(saved)
+    assert (other.states == before).all()

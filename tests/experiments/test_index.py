@@ -1,0 +1,71 @@
+"""The command of the questions and their index: every question is listed, answered, and a module of the one form."""
+
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+
+import pytest
+
+from experiments.__main__ import GROUPS, QUESTIONS, list_questions, main
+from experiments.pages import index, readme
+from experiments.results import RESULTS, WITHOUT_INFLUENCE, read_result
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_is_in_the_index_with_its_answer_or_the_reason_why_there_is_none(question):
+    text = readme.INDEX.read_text()
+    assert f"`python -m experiments {question}`" in text
+    if names := index.list_results(question):
+        assert question not in index.NO_RESULT
+        assert all(f"(results/{name}.json)" in text for name in names)
+    else:
+        assert index.NO_RESULT[question] in text
+
+
+def test_every_stored_result_belongs_to_a_question():
+    listed = {name for question in QUESTIONS for name in index.list_results(question)}
+    assert listed == {path.stem for path in RESULTS.glob("*.json")}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_is_a_module_with_settings_and_a_main_function(question):
+    module = import_module(QUESTIONS[question].module)
+    assert is_dataclass(module.Config)
+    assert isinstance(module.Config.resumes, bool)
+    assert callable(module.main)
+    assert "__name__" not in (module.__loader__.get_data(module.__file__)).decode()
+
+
+@pytest.mark.parametrize("question", sorted(QUESTIONS.keys() - index.NO_RESULT.keys()))
+def test_a_stored_result_has_the_settings_of_its_question(question):
+    """So the same command, given again, takes its place."""
+    fields_now = {field.name for field in fields(import_module(QUESTIONS[question].module).Config)}
+    for name in index.list_results(question):
+        assert set(read_result(name)["config"]) - {*WITHOUT_INFLUENCE} == fields_now - {*WITHOUT_INFLUENCE}
+
+
+def test_minutes_count_training_runs_that_a_measurement_found_finished():
+    run = {"minutes": 12.0}
+    stored = {"seconds": 60.0, "config": {"workers": 2}, "results": {"responses": [run, run], "best": {"seed": 1}}}
+    assert index.count_minutes(stored) == 12
+    assert index.count_minutes(stored | {"seconds": 1200.0}) == 20
+
+
+def test_the_list_shows_every_question_in_its_group(capsys):
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out == list_questions() + "\n"
+    for title, verbs in GROUPS.items():
+        assert f"\n{title}:\n" in list_questions()
+        assert all(f"  {name} " in list_questions() for name in verbs)
+
+
+def test_the_list_needs_nothing_heavy():
+    code = "import sys, experiments.__main__ as m; m.main(['--help']); print(*sys.modules)"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"torch", "tyro", "rich", "matplotlib"} & set(output.split())
+
+
+def test_an_unknown_question_is_refused_with_the_list(capsys):
+    assert main(["meaning"]) == 2
+    assert "there is no 'meaning'; python -m experiments has ladder, budget" in capsys.readouterr().err

@@ -1,0 +1,111 @@
+"""Training runs of experiments: trained once, resumed, refused with other settings; results give way to their like."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agents.arena.estimates import bootstrap
+from agents.tools.files import UserError
+from experiments import results, runs
+from experiments.runs import estimate_over_seeds, train_run, train_runs
+from tests.support.selfplay_runs import small_config
+from train.selfplay import SelfplayConfig
+from train.storage import create_run_folder
+
+TINY = small_config(hidden_sizes=(8,), total_timesteps=600)
+
+
+def test_a_stored_result_gives_way_to_one_with_the_same_settings_alone(stored, capsys):
+    settings = {"num_deals": 10, "codes": ("ev",), "workers": 2}
+    other = results.write_result("found", settings, 1, started=0.0)
+    assert other == stored / "found.json"  # a first result is moved to the stored ones by hand
+    path = results.RESULTS / "found.json"
+    path.parent.mkdir()
+    shutil.move(other, path)
+    assert results.write_result("found", {**settings, "workers": 1}, 2, started=0.0) == path
+    capsys.readouterr()
+    assert results.write_result("found", {**settings, "num_deals": 5}, 3, started=0.0) == other
+    assert f"{path} was written with other settings (num_deals); it stays unchanged" in capsys.readouterr().out
+    assert [json.loads(written.read_text())["results"] for written in (path, other)] == [2, 3]
+
+
+def test_a_run_is_trained_once_and_resumed_if_it_was_stopped(tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    first = train_run(folder, TINY)
+    monkeypatch.setattr(runs.subprocess, "run", lambda *_, **__: pytest.fail("the run is finished"))
+    assert train_run(folder, TINY) == first
+    monkeypatch.undo()
+    (folder / "evaluation.json").unlink()
+    assert train_run(folder, TINY)["curve"] == first["curve"]  # resumed
+    advice = "other settings .total_timesteps, seed.; delete it, or choose another --out"
+    with pytest.raises(UserError, match=advice):
+        train_run(folder, replace(TINY, total_timesteps=700, seed=3))
+
+
+def test_a_run_that_was_stopped_before_its_first_checkpoint_starts_again(tmp_path):
+    folder = tmp_path / "run"
+    create_run_folder(replace(TINY, out=folder))  # as a process that was killed at once leaves it
+    (folder / "logs").mkdir()
+    assert train_run(folder, TINY)["config"]["total_timesteps"] == 600
+
+
+def test_a_folder_with_anything_else_is_not_touched(tmp_path):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    with pytest.raises(UserError, match="exists already"):
+        train_run(folder, TINY)
+    assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
+
+
+def test_runs_side_by_side_come_back_in_order_and_write_to_logs_of_their_own(tmp_path, capfd):
+    wanted = [(tmp_path / f"seed{seed}", replace(TINY, seed=seed)) for seed in (3, 1)]
+    finished = list(train_runs(wanted, workers=2))
+    assert [run["config"]["seed"] for run in finished] == [3, 1]
+    assert capfd.readouterr() == ("", "")
+    assert "evaluating" in (tmp_path / "seed3.log").read_text()
+    assert finished[1]["curve"] == train_run(*wanted[1])["curve"]
+
+
+def test_after_a_failure_no_more_runs_start_and_the_log_is_named(tmp_path):
+    init = str(tmp_path / "nothing")  # a policy that does not exist
+    wanted = [(tmp_path / str(k), replace(TINY, init=init)) for k in range(8)]
+    with pytest.raises(UserError, match=r"failed with exit status 2; see .*0\.log"):
+        list(train_runs(wanted, workers=2))
+    assert not (tmp_path / "7.log").exists()  # one or two more may have started before the failure was noticed
+
+
+def test_settings_travel_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "_resume", lambda *_: pytest.fail("not to be trained"))
+    folder, config = tmp_path / "run", SelfplayConfig(mix=("self=1", "ev=2"), kl_coef=0.05)
+    create_run_folder(replace(config, out=folder))
+    (folder / "evaluation.json").write_text('{"minutes": 1.0, "results": []}')
+    (folder / "learning_curve.json").write_text("[]")
+    assert train_run(folder, config)["config"] == json.loads(json.dumps(config.to_json()))
+
+
+def test_the_mean_over_seeds_has_the_mean_of_each_seed():
+    estimate = estimate_over_seeds([np.array([0.0, 1.0]), np.array([0.5, 1.0])])
+    assert estimate["value"] == pytest.approx(0.625)
+    assert estimate["seeds"] == pytest.approx([0.5, 0.75])
+
+
+def test_the_interval_over_seeds_includes_the_spread_of_the_seeds():
+    far = estimate_over_seeds([np.full(500, 0.2), np.full(500, 0.5)])
+    assert far["low"] == pytest.approx(0.2)
+    assert far["high"] == pytest.approx(0.5)
+    blocks = np.random.default_rng(0).random(400)
+    near, alone = estimate_over_seeds([blocks, blocks]), bootstrap(blocks)
+    assert near["low"] == pytest.approx(alone.low, abs=0.003)
+    assert near["high"] == pytest.approx(alone.high, abs=0.003)
+
+
+def test_a_stored_result_says_the_command_that_made_it(stored, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["experiments/__main__.py", "reference-style", "--num-games", "5"])
+    path = results.write_result("reference_style", {}, 1, started=0.0)
+    content = json.loads(Path(path).read_text())
+    assert content["command"] == "python -m experiments reference-style --num-games 5"

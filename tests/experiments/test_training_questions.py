@@ -1,0 +1,53 @@
+"""Questions about training and its safety: the default run, killed runs, the time outside the networks."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import results
+from experiments.checks import kills
+from experiments.speed import training as training_speed
+from experiments.training import first_player
+from tests.support.selfplay_runs import SMALL, small_config
+from train.selfplay import SelfplayConfig
+
+
+def test_the_default_run_is_reported_for_every_seed(tmp_path, stored, monkeypatch):
+    results.RESULTS.mkdir()
+    shutil.copy(Path(results.__file__).parent / "results" / "ladder.json", results.RESULTS)
+    monkeypatch.setattr(SelfplayConfig, "choose_defaults", lambda device: small_config(total_timesteps=600))
+    first_player.main(first_player.Config(seeds=(2, 0), out=tmp_path / "runs"))
+    written = json.loads((stored / "first_player_selfplay.json").read_text())["results"]
+    assert [run["config"]["seed"] for run in written["runs"]] == [2, 0]
+    values = [run["results"][0]["win_share"]["anchor"]["value"] for run in written["runs"]]
+    assert written["summary"]["anchor"] == {"mean": np.mean(values), "lowest": min(values), "highest": max(values)}
+    assert written["ev"]["anchor"] > 0.25
+    assert (stored / "first_player_selfplay.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_equal_seeds_and_unknown_algorithms_are_refused():
+    with pytest.raises(ValueError, match="--seeds"):
+        first_player.Config(seeds=(0, 0))
+    with pytest.raises(ValueError, match="--algorithm must be one of maskable-ppo, selfplay, not dqn"):
+        first_player.Config(algorithm="dqn")
+
+
+def test_killed_runs_are_compared_with_their_twins(stored):
+    kills.main(kills.Config(kills=2, total_timesteps=3000, longest_wait=0.3))
+    written = json.loads((stored / "kills.json").read_text())["results"]
+    assert written["kills"] >= 2
+    assert written["all_the_same_bits"] is True
+
+
+def test_the_speed_of_training_is_reported_with_the_time_of_the_bare_passes(stored, monkeypatch):
+    network = {name: SMALL[name] for name in ("hidden_sizes", "threads")} | {"num_steps": 16}
+    monkeypatch.setattr(training_speed, "NETWORKS", {"1 x 16": network})
+    training_speed.main(training_speed.Config(repetitions=2, num_envs=16, batch_size=64))
+    (result,) = json.loads((stored / "training_speed.json").read_text())["results"].values()
+    assert (result["num_envs"], result["batch_size"], result["rate_to_bare_passes"]["repetitions"]) == (16, 64, 2)
+    assert result["rate_to_passes_and_optimiser"]["repetitions"] == 2
+    assert result["rate_to_bare_passes"]["value"] > 0
+    assert result["decisions_per_second"]["value"] < result["played_per_second"]["value"]

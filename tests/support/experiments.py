@@ -1,0 +1,13 @@
+"""Helpers for tests of experiments."""
+
+from pathlib import Path
+
+from agents.policy_file import save_policy
+from train.networks import ActorCritic
+
+
+def save_random_policy(folder: Path, *, seed: int = 0) -> None:
+    """Write a small policy that the self-play trainer could have made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    layers = ActorCritic((8,), raises=True, seed=seed).layers()
+    save_policy(folder, layers, open_mice=True, activation="relu", algorithm="selfplay", commit="none")

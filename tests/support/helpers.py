@@ -1,0 +1,151 @@
+"""Helpers for all tests: cards by name, positions reached by named actions, random games with their history."""
+
+import gc
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from felicity_env import Player, View
+from felicity_env.game import (
+    MAX_ROUNDS,
+    PASS,
+    PLACE,
+    STATE,
+    Setup,
+    State,
+    is_legal,
+    is_terminal,
+    num_legal_actions,
+    step,
+)
+from felicity_env.game_record import Deal, Game, draw_deal, initial_states
+from felicity_env.information import EVENTS_A_ROUND, redact
+from felicity_env.kernel import kernel
+from felicity_env.player import random_action
+from felicity_env.random_stream import mix
+from felicity_env.setups import SETUPS, standard_setup
+
+M8, M5, C3, C5, C8, C11, C15, RABBIT, LARGE, SMALL = range(10)  # M: minus
+MAX_LENGTH = MAX_ROUNDS * EVENTS_A_ROUND
+COMPILED = not numba.config.DISABLE_JIT
+
+ODD_SETUPS = (
+    Setup(seats=2, mouse_cards=(2,), bank=4, dummy=True, mice=4, rounds=2, cards=(M8, C5, LARGE)),
+    Setup(seats=2, mouse_cards=(5,), bank=40, mice=23, removed=0),
+    Setup(seats=3, mouse_cards=(1, 2), bank=6, mice=3, rounds=2, cards=(M8, C5, LARGE)),
+    Setup(seats=4, mouse_cards=(0, 1, 2), bank=7, dummy=True, mice=5, rounds=4, cards=(M8, M5, C8, C15, LARGE, SMALL)),
+    Setup(seats=3, mouse_cards=(0, 1), bank=2, mice=1, rounds=4, cards=(M5, C11, RABBIT, SMALL), removed=0),
+    Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=90, mice=40, rounds=3),
+)
+ALL_SETUPS = (*SETUPS.values(), *ODD_SETUPS)
+
+
+def bid(mice: int) -> int:
+    """Return the action that bids this number of mice."""
+    return PASS + mice
+
+
+def new_game(players: int = 4, *, removed: Any = None, dummy: Any = None, start_seat: int = 0) -> State:
+    """Return a standard game just dealt; by default every seat and the dummy lack their rabbit."""
+    setup = standard_setup(players)
+    default_dummy = tuple(card for card in setup.cards if card != RABBIT) if setup.dummy else ()
+    dealt = Deal(tuple(removed or [RABBIT] * players), tuple(dummy or default_dummy), start_seat)
+    return initial_states(setup, dealt)[0]
+
+
+def play(state: State, *actions: int) -> State:
+    """Play these actions, each of which must be legal; return `state`."""
+    for action in actions:
+        assert is_legal(state, action), f"{action} by seat {state.seat}"
+        step(state, action)
+    return state
+
+
+def auction(players: int = 4, cards: Any = None, **dealt: Any) -> State:
+    """Return a standard game after `cards` were placed in its first round, the start player's first."""
+    return play(new_game(players, **dealt), *(cards or [C3] * players))
+
+
+def play_round(state: State, *actions: int, cards: Any = None) -> State:
+    """Play a round: the seats place `cards`, or their lowest; `actions` are those of the auction."""
+    for k in range(state.num_seats):
+        play(state, lowest_card(state) if cards is None else cards[k])
+    return play(state, *actions)
+
+
+def lowest_card(state: State) -> int:
+    """Return the first card in the hand of the seat to act."""
+    return next(card for card in range(10) if state.hands[state.seat] >> card & 1)
+
+
+class Played(NamedTuple):
+    """A finished game with its states: states[k] is the position after k actions."""
+
+    game: Game
+    states: np.ndarray
+
+
+@kernel
+def diverse_action(state: State, random_bits: int) -> int:
+    """Return a legal action: in the auction a pass, the lowest bid or any.
+
+    Bidding wars and void rounds come up in this mixture.
+    """
+    choice = random_bits & np.uint64(3)
+    if state.phase == PLACE or choice >= 2:
+        return random_action(state, random_bits)
+    return PASS if choice == 0 or num_legal_actions(state) == 1 else PASS + state.high_bid + 1
+
+
+@kernel
+def _play_out(history, actions, random_bits):
+    length = 0
+    while not is_terminal(history[length]):
+        random_bits = mix(np.uint64(random_bits))
+        actions[length] = diverse_action(history[length], np.uint64(random_bits))
+        history[length + 1] = history[length]
+        step(history[length + 1], actions[length])
+        length += 1
+    return length
+
+
+def random_game(setup: Setup, seed: int) -> Played:
+    """Play a game to the end by `diverse_action`."""
+    dealt = draw_deal(setup, seed)
+    history, actions = np.zeros(MAX_LENGTH, STATE), np.zeros(MAX_LENGTH, np.int64)
+    history[:1] = initial_states(setup, dealt)
+    length = _play_out(history, actions, np.uint64(seed))
+    return Played(Game(setup, dealt, tuple(actions[:length].tolist())), history[: length + 1].copy())
+
+
+def make_view(states: np.ndarray, seeds: np.ndarray) -> View:
+    """Return the decisions of the seats to act in `states`, redacted for them."""
+    seats = states["seat"].astype(np.int64)
+    return View(redact(states, seats), seats, seeds.astype(np.uint64))
+
+
+def decide(player: Player, state: State, seed: int = 0) -> int:
+    """Return the action that the player takes for the seat to act."""
+    return int(player.act(make_view(np.array([state], STATE), np.array([seed])))[0])
+
+
+def draw_bits(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(2**64, size=count, dtype=np.uint64)
+
+
+def plain(function: Any) -> Any:
+    """Return the Python function that a kernel was compiled from."""
+    return getattr(function, "py_func", function)
+
+
+def reachable(root: object) -> list[object]:
+    """Return all objects that can be reached from `root` without passing through modules, classes and functions."""
+    found, left = {id(root): root}, [root]
+    while left:
+        for thing in gc.get_referents(left.pop()):
+            if id(thing) not in found and not isinstance(thing, ModuleType | type | FunctionType | BuiltinFunctionType):
+                found[id(thing)] = thing
+                left.append(thing)
+    return list(found.values())

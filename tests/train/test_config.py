@@ -1,0 +1,180 @@
+"""Settings: refusals, defaults and storage."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from agents.tools.files import UserError
+from felicity_env import Setup
+from felicity_env.setups import standard_setup
+from tests.support.selfplay_runs import create_trainer, options
+from tests.support.training import SMALL, small_config, train
+from train.command import read_arguments
+from train.config import Config, read_config
+from train.maskable_ppo import MaskablePPOConfig
+from train.selfplay import SelfplayConfig
+from train.storage import create_run_folder
+
+POSITIVE = (
+    "--total-timesteps",
+    "--num-envs",
+    "--num-steps",
+    "--batch-size",
+    "--update-epochs",
+    "--threads",
+    "--remember-every",
+    "--curve-every",
+    "--curve-deals",
+    "--evaluation-deals",
+    "--learning-rate",
+    "--reward-scale",
+    "--clip-coef",
+)
+
+
+NONSENSE = [
+    *((option, value) for option in POSITIVE for value in ("0", "-1")),
+    ("--curve-deals", "1"),
+    ("--evaluation-deals", "1"),
+    ("--learning-rate", "nan"),
+    ("--reward-scale", "inf"),
+    ("--clip-coef", "nan"),
+    ("--num-players", "2"),
+    ("--num-players", "6"),
+    ("--num-players", "3 4 7"),
+    ("--num-players", "four"),
+    ("--setup", "standard-6"),
+    ("--setup", "nowhere.json"),
+    ("--seed", "-1"),
+    ("--seed", "4294967296"),
+    ("--seed", "one"),
+    ("--gamma", "1.01"),
+    ("--gamma", "nan"),
+    ("--gae-lambda", "-0.1"),
+    ("--ent-coef", "-0.01"),
+    ("--ent-coef", "nan"),
+    ("--ent-coef-end", "-0.01"),
+    ("--num-past", "-1"),
+    ("--num-past", "0"),  # with past policies in the mix
+    ("--batch-size", "1025"),
+    ("--hidden-sizes", "16 0"),
+    ("--against", "anchor ev anchor"),
+    ("--mix", "self"),
+    ("--mix", "self=x"),
+    ("--mix", "self=nan"),
+    ("--mix", "self=inf"),
+    ("--mix", "self=1 ev=-0.1"),
+    ("--mix", "self=0 ev=0"),
+    ("--mix", "self=1 evv=1"),
+    ("--mix", "net:nowhere=1"),
+    ("--reward", "best"),
+    ("--total-timesteps", "1e6"),
+    ("--no-such-option", "1"),
+]
+
+
+@pytest.mark.parametrize(("option", "value"), NONSENSE)
+def test_a_nonsense_option_is_named_and_nothing_is_started(tmp_path, option, value):
+    outcome = train("maskable-ppo", *SMALL, option, *value.split(), "--out", tmp_path / "run")
+    assert outcome.status == 2
+    assert option in outcome.output + outcome.errors
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_says_why_a_player_cannot_be_made(tmp_path):
+    outcome = train("maskable-ppo", *SMALL, "--mix", f"net:{tmp_path / 'lost'}=1", "--out", tmp_path / "run")
+    message = outcome.errors.replace(" ", "")  # a long path is broken anywhere
+    assert f"cannotreadapolicyfrom{tmp_path / 'lost'}" in message
+    assert "No such file" in outcome.errors
+
+
+@pytest.mark.parametrize("option", ["--num-players", "--hidden-sizes", "--mix"])
+def test_a_list_without_an_entry_is_named(tmp_path, option):
+    outcome = train("maskable-ppo", *SMALL, option, "--out", tmp_path / "run")
+    assert outcome.status == 2
+    assert option in outcome.output + outcome.errors
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_setups_than_games_are_refused():
+    with pytest.raises(ValueError, match="--num-envs"):
+        small_config(num_players=(3, 4, 5), num_envs=2, batch_size=64)
+
+
+def test_settings_survive_json():
+    config = small_config(num_players=(3, 5), mix=("self=1.0", "ev=.5"), reward="margin", open_mice=True)
+    assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+def test_settings_are_stored_without_places_of_folders(tmp_path):
+    config = small_config(out=tmp_path)
+    assert config.to_json() == small_config().to_json()
+    assert config.to_json()["algorithm"] == "maskable-ppo"
+
+
+def write_setup(path, **changes):
+    path.write_text(json.dumps({"seats": 4, "mouse_cards": [1, 3, 5], "bank": 27} | changes))
+    return str(path)
+
+
+def test_setups_are_named_or_read_from_files_and_replace_the_numbers_of_players(tmp_path):
+    file = write_setup(tmp_path / "high.json")
+    config = small_config(setup=("standard-3", file, file), num_players=(5,), num_envs=6, batch_size=64)
+    high = Setup(seats=4, mouse_cards=(1, 3, 5), bank=27)
+    assert config.setups == (standard_setup(3), high)
+    assert config.setups_by_game == [standard_setup(3), high, high] * 2
+    assert small_config(num_players=(5, 4, 5)).setups == (standard_setup(5), standard_setup(4))
+
+
+def test_stored_settings_of_a_setup_file_that_has_changed_are_refused(tmp_path):
+    config = small_config(setup=(write_setup(tmp_path / "high.json"),))
+    run = create_run_folder(replace(config, out=tmp_path / "run"))
+    assert read_config(run / "config.json") == config
+    write_setup(tmp_path / "high.json", bank=30)
+    with pytest.raises(UserError, match=r"other settings \(setups\); restore the files that --setup names"):
+        read_config(run / "config.json")
+
+
+def test_on_a_gpu_a_run_of_no_named_size_is_larger_in_as_many_updates(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    usual = read_arguments(["selfplay"])
+    assert usual == SelfplayConfig()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    large = read_arguments(["selfplay", "--seed", "3"])
+    assert large.batch_size == 16 * usual.batch_size
+    assert large.curve_every == 16 * usual.curve_every
+    assert large.total_timesteps / large.rollout_size == usual.total_timesteps / usual.rollout_size
+    for named in (["--num-envs", "512"], ["--num_steps=64"], ["--device", "cpu"], ["--device=cpu"]):
+        assert read_arguments(["selfplay", *named]).batch_size == usual.batch_size
+    assert read_arguments([]) == MaskablePPOConfig()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--max-grad-norm 0", ["--max-grad-norm must be positive"]),
+        ("--kl-coef -1", ["--kl-coef must not be negative"]),
+        ("--average-decay 1.5", ["--average-decay must be 0 to 1"]),
+        ("--mix past=1", ["--mix has unknown players ['past']", "self and player codes"]),
+        ("--batch-size 513", ["--batch-size must be at most"]),
+        ("--no-such-option 1", ["python -m train selfplay --help"]),
+        ("--init nowhere", ["cannot read a policy from nowhere"]),
+        ("--init agents/net", ["it is a mixture", "such as agents/net/0"]),
+        ("--threads 9999", ["--threads must be 1 to", "not 9999"]),
+        ("--num-players 4 6", ["--num-players", "[3, 4, 5], not 6"]),
+    ],
+)
+def test_nonsense_for_selfplay_is_named_and_nothing_is_started(tmp_path, arguments, words):
+    outcome = train(*options(), *arguments.split(), "--out", tmp_path / "run")
+    assert outcome.status == 2
+    for word in words:
+        assert word in outcome.output + outcome.errors
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_device_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="--device cuda: torch finds no CUDA device"):
+        create_trainer(tmp_path, device="cuda")

@@ -1,0 +1,157 @@
+"""The self-play trainer: its data, its loss and its networks."""
+
+import numpy as np
+import pytest
+import torch
+
+import agents
+from agents.network import forward
+from tests.support.selfplay_runs import create_trainer
+from train.selfplay import SelfplayTrainer, compute_explained_variance
+
+
+@pytest.mark.parametrize("mix", [("self=1",), ("self=2", "ev=1")])
+def test_what_is_learned_from_are_complete_choices_of_learners_in_a_new_order(tmp_path, mix):
+    trainer = create_trainer(tmp_path, mix=mix, num_players=(3, 4, 5))
+    trainer.collect_rollout()
+    rollout = trainer.rollout
+    rollout.log_probabilities[:] = np.arange(rollout.seats.size).reshape(rollout.seats.shape)  # marks to recognise them
+    data = trainer.prepare_data()
+    assert (data["masks"].sum(dim=1) > 1).all()
+    assert data["masks"].gather(1, data["actions"][:, None]).all()
+    learned = data["log_probabilities"].long().tolist()
+    assert 0.4 * rollout.seats.size < len(learned) == len(set(learned))
+    assert learned != sorted(learned)
+    choices = rollout.masks.sum(axis=2) > 1
+    assert choices.flat[learned].all()
+    last = np.flatnonzero(choices[-1] & ~rollout.terminated[-1]) + rollout.terminated[:-1].size
+    assert len(last)
+    assert not set(last.tolist()) & set(learned)  # their outcome is not known
+
+
+def test_one_thread_means_one_thread_so_that_runs_side_by_side_do_not_wait_for_each_other(tmp_path):
+    trainer = create_trainer(tmp_path, threads=1, num_players=(3, 4))
+    trainer.run_iteration()
+    assert torch.get_num_threads() == 1  # a parallel kernel of Numba would have set it to the number of cores
+
+
+def test_rewards_reach_the_seats_that_earned_them_scaled(tmp_path):
+    trainer = create_trainer(tmp_path, mix=("self=1",), reward="win", reward_scale=3.0, num_steps=200)
+    trainer.collect_rollout()
+    rollout = trainer.rollout
+    assert rollout.terminated.any()
+    assert rollout.rewards[rollout.terminated].sum(axis=1) == pytest.approx(3.0)
+    assert not rollout.rewards[~rollout.terminated].any()
+
+
+def test_both_networks_see_what_the_seat_that_decides_sees_and_nothing_else(tmp_path):
+    trainer, twin = (create_trainer(tmp_path / name, mix=("self=1",), open_mice=False) for name in ("one", "twin"))
+    trainer.collect_rollout()
+    rollout, batch = trainer.rollout, twin.batch
+    for t in range(trainer.config.num_steps):
+        assert np.array_equal(rollout.observations[t].float().numpy(), batch.observations)
+        batch.step(rollout.actions[t])
+    assert trainer.policy.critic[0].in_features == batch.observations.shape[1]
+
+
+def test_minibatches_hold_every_decision_once_an_epoch(tmp_path):
+    trainer = create_trainer(tmp_path, update_epochs=2, batch_size=64)
+    data = {"actions": torch.arange(695), "advantages": torch.arange(695) / 2}
+    parts = [part["actions"] for part in trainer.split_minibatches(data)]
+    half = len(parts) // 2
+    assert torch.cat(parts[:half]).tolist() == torch.cat(parts[half:]).tolist() == list(range(695))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert half == 11
+
+
+def test_learning_rate_and_entropy_bonus_fall_in_a_line(tmp_path):
+    trainer = create_trainer(tmp_path, learning_rate=0.01, ent_coef=0.04, ent_coef_end=0.02, total_timesteps=10_000)
+    trainer.timesteps = 2500
+    given, update_policy = [], trainer.update_policy
+    trainer.update_policy = lambda data, ent_coef: given.append(ent_coef) or update_policy(data, ent_coef)
+    trainer.run_iteration()
+    assert trainer.optimizer.param_groups[0]["lr"] == pytest.approx(0.0075)
+    assert given == [pytest.approx(0.035)]
+
+
+def disturb(network: torch.nn.Module, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+
+
+def compute_by_hand(
+    trainer: SelfplayTrainer, data: dict[str, np.ndarray], advantage: np.ndarray, index: int
+) -> list[float]:
+    """Return the loss terms of one decision, the change of the policy, and whether the ratio was out of bounds."""
+    observation, legal = torch.from_numpy(data["observations"][index : index + 1]), np.flatnonzero(data["masks"][index])
+    with torch.no_grad():
+        logits, slow = (net.logits(observation)[0].double().numpy()[legal] for net in (trainer.policy, trainer.average))
+        value = trainer.policy.values(observation).item()
+    now, before = (np.exp(each) / np.exp(each).sum() for each in (logits, slow))
+    ratio = now[legal == data["actions"][index]].item() / np.exp(data["log_probabilities"][index])
+    bounded = min(max(ratio, 0.9), 1.1)
+    return [
+        -min(ratio * advantage[index], bounded * advantage[index]),
+        (value - data["returns"][index]) ** 2,
+        (now * np.log(now)).sum(),
+        (now * np.log(now / before)).sum(),
+        ratio - 1 - np.log(ratio),
+        abs(ratio - 1) > 0.1,
+    ]
+
+
+def test_the_loss_is_that_of_ppo_with_entropy_and_kl_computed_by_hand(tmp_path):
+    trainer = create_trainer(tmp_path, precision="float32", clip_coef=0.1, vf_coef=0.7, kl_coef=0.3)
+    disturb(trainer.policy, 1)
+    trainer.collect_rollout()
+    data = trainer.prepare_data()
+    disturb(trainer.policy, 2)
+    disturb(trainer.average, 3)
+    loss, parts = trainer.compute_loss(data, 0.05)
+    arrays = {name: tensor.numpy() for name, tensor in data.items()}
+    advantage = (arrays["advantages"] - arrays["advantages"].mean()) / arrays["advantages"].std()
+    expected = np.mean([compute_by_hand(trainer, arrays, advantage, index) for index in range(len(advantage))], axis=0)
+    losses = ("policy_gradient_loss", "value_loss", "entropy_loss", "kl_loss")
+    found = [parts[name].item() for name in (*losses, "approx_kl", "clip_fraction")]
+    assert 0 < expected[-1] < 1
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert loss.item() == pytest.approx(expected[:4] @ [1, 0.7, 0.05, 0.3], rel=1e-4)
+
+
+def test_the_explained_variance_is_one_for_a_critic_that_foresees_all_and_none_for_one_that_knows_nothing():
+    returns = torch.tensor([0.0, 1.0, 0.0, 3.0])
+    assert compute_explained_variance({"returns": returns, "advantages": torch.zeros(4)}) == 1.0
+    assert compute_explained_variance({"returns": returns, "advantages": returns - 0.7}) == pytest.approx(0.0, abs=1e-6)
+    assert compute_explained_variance({"returns": torch.ones(4), "advantages": torch.ones(4)}) == 0.0
+
+
+@pytest.mark.parametrize("decay", [1.0, 0.75])
+def test_the_average_policy_follows_slowly_or_stays(tmp_path, decay):
+    trainer = create_trainer(tmp_path, kl_coef=0.1, average_decay=decay)
+    before = [parameter.clone() for parameter in trainer.average.parameters()]
+    trainer.run_iteration()
+    for old, slow, now in zip(before, trainer.average.parameters(), trainer.policy.parameters(), strict=True):
+        assert torch.allclose(slow, decay * old + (1 - decay) * now, atol=1e-6)
+    assert any((now != old).any() for old, now in zip(before, trainer.policy.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path, raises):
+    trainer = create_trainer(tmp_path, raises=raises, precision="float32", hidden_sizes=(16, 8))
+    trainer.batch.play_random(40)
+    observations = trainer.batch.observations
+    with torch.inference_mode():
+        expected = trainer.policy.logits(torch.from_numpy(observations)).numpy()
+    assert forward(trainer.layers(), observations, "relu") == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_policy_with_logits_for_raises_is_written_and_plays(tmp_path):
+    trainer = create_trainer(tmp_path, raises=True)
+    trainer.run_iteration()
+    trainer.run.finish(trainer.layers(), trainer.timesteps)
+    again = agents.make(f"net:{tmp_path}")
+    assert again.layers[-1][1].size > trainer.batch.action_masks.shape[1]
+    view = trainer.batch.view()
+    assert (again.act(view) == trainer.run.create_player(trainer.layers()).act(view)).all()

@@ -1,0 +1,37 @@
+"""Training algorithms by name. A new algorithm is a module and one more line of `ALGORITHMS`.
+
+The module has a trainer class (see `train.trainer.Trainer`), whose `config_class` is a dataclass derived from
+`train.config.Config`. It is imported only when it is used: torch takes seconds to import, a list of names does not.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from agents.tools.files import UserError
+
+if TYPE_CHECKING:
+    from train.trainer import Trainer
+
+
+class Algorithm(NamedTuple):
+    """An algorithm: the module and the name of its trainer class, and a line of help."""
+
+    module: str
+    trainer: str
+    help: str
+
+
+ALGORITHMS = {
+    "maskable-ppo": Algorithm(
+        "train.maskable_ppo", "MaskablePPOTrainer", "MaskablePPO of sb3-contrib; one seat of each game learns"
+    ),
+    "selfplay": Algorithm("train.selfplay", "SelfplayTrainer", "PPO in which all seats learn; several times faster"),
+}
+DEFAULT = "maskable-ppo"
+
+
+def load_trainer(name: str) -> "type[Trainer]":
+    """Import the trainer class of an algorithm; raise `UserError` naming the algorithms if there is none."""
+    if name not in ALGORITHMS:
+        raise UserError(f"there is no algorithm {name!r}; there are {', '.join(ALGORITHMS)}")
+    return getattr(import_module(ALGORITHMS[name].module), ALGORITHMS[name].trainer)

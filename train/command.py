@@ -1,0 +1,103 @@
+"""Work of `python -m train`: read the settings, start or resume a run, train it to its end, show the results."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.console import Console
+
+from agents.policy_file import policy_json
+from agents.tools.files import UserError, lock_folder
+from agents.tools.threads import use_one_blas_thread
+from train.algorithms import DEFAULT, load_trainer
+from train.config import Config, read_config
+from train.storage import CONFIG, choose_run_folder, create_run_folder, list_checkpoints
+from train.trainer import Progress, Trainer, build_table
+
+
+def read_arguments(arguments: Sequence[str]) -> Config:
+    """Read the settings from `[ALGORITHM] [options]`; the defaults depend on the algorithm and the device.
+
+    Raises `UserError` on an unknown algorithm and on settings that do not go together with `--resume`.
+    """
+    is_named = bool(arguments) and not arguments[0].startswith("-")
+    name, options = (arguments[0], arguments[1:]) if is_named else (DEFAULT, arguments)
+    named = [word.split("=")[0] for word in options if word.startswith("--")]
+    if "--algorithm" in named:
+        raise UserError("--algorithm is now the first word: python -m train ALGORITHM [options]")
+    kind = load_trainer(name).config_class
+    settings = [option.removeprefix("--").replace("-", "_") for option in named]
+    default = kind.choose_defaults(_find_device(options), settings)
+    config = tyro.cli(kind, default=default, prog=f"python -m train {name}", args=list(options))
+    others = [*arguments[:1], *named] if is_named else named
+    if config.resume and (others := [word for word in others if word != "--resume"]):
+        raise UserError(f"--resume continues with the settings of the run; leave out {' '.join(others)}")
+    return config
+
+
+def train(config: Config) -> int:
+    """Start a run, or resume one, and train it to its end; return the exit status."""
+    use_one_blas_thread()
+    console = Console()
+    if config.resume:
+        if not config.resume.is_dir():
+            raise UserError(f"there is no run folder {config.resume}")
+        with lock_folder(config.resume):
+            return _learn(_resume(config.resume, console), console)
+    folder = choose_run_folder(config)
+    trainer = load_trainer(config.algorithm)(config, folder)  # before the folder: it refuses impossible settings
+    create_run_folder(replace(config, out=folder))
+    with lock_folder(folder):
+        return _learn(trainer, console)
+
+
+def _resume(folder: Path, console: Console) -> Trainer:
+    """Return the trainer of a run as it was stopped; a run without a checkpoint starts again, as the same run."""
+    config = read_config(folder / CONFIG)
+    trainer = load_trainer(config.algorithm)(config, folder)
+    if list_checkpoints(folder) or policy_json(folder).exists():
+        trainer.restore(lambda text: _print(console, text))
+    else:
+        _print(console, f"{folder} has no checkpoint yet: it starts from the beginning")
+    return trainer
+
+
+def _learn(trainer: Trainer, console: Console) -> int:
+    """Train to the end and evaluate; return the exit status."""
+    run, folder = trainer.run, trainer.run.folder
+    if trainer.timesteps >= run.config.total_timesteps and (results := run.read_evaluation()):
+        _print(console, f"{folder} is finished: it has learned from all of its {trainer.timesteps:,} decisions")
+        return _show_results(folder, results, console)
+    _print(console, f"run folder {folder}   (Ctrl-C saves and stops)")
+    with Progress(console, run.config.total_timesteps, trainer.timesteps) as progress:
+        is_finished = trainer.learn(progress)
+    if not is_finished:
+        resume = f"python -m train --resume {shlex.quote(str(folder))}"
+        _print(console, f"stopped and saved; continue with:  {resume}")
+        return 130
+    _print(console, "evaluating ...")
+    return _show_results(folder, run.finish(trainer.layers(), trainer.timesteps), console)
+
+
+def _show_results(folder: Path, results: list[dict[str, Any]], console: Console) -> int:
+    console.print(build_table(results))
+    _print(console, f"the policy plays as  net:{folder}")
+    return 0
+
+
+def _print(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+def _find_device(options: Sequence[str]) -> str:
+    """Return the value of `--device`, which decides the defaults of other settings."""
+    for option, value in pairwise([*options, ""]):
+        if option == "--device":
+            return value
+        if option.startswith("--device="):
+            return option.partition("=")[2]
+    return "auto"

@@ -1,0 +1,99 @@
+"""Networks of the self-play trainer: an actor and a separate critic; both see what their seat sees."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from agents.network import NetworkPlayer
+from agents.policy_file import Layers
+from felicity_env import NUM_ACTIONS, OBS_SIZE
+from felicity_env.game import MAX_BID, PASS
+from felicity_env.observation import AT, MICE_SCALE
+
+ACTIVATION = "relu"
+_HIDDEN_GAIN, _ACTOR_GAIN, _CRITIC_GAIN = 2**0.5, 0.01, 1.0  # usual for PPO (Huang et al. 2022, "37 details")
+_NEVER = -1e9
+ILLEGAL = -40.0  # log probability of an illegal action: almost zero, and no denormal number, which would be slow
+
+
+def create_perceptron(sizes: Sequence[int], *, gain: float, generator: torch.Generator) -> nn.Sequential:
+    """Create linear layers with ReLU between them and orthogonal weights; gain: that of the last layer."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        linear: Any = nn.utils.skip_init(nn.Linear, inputs, outputs)  # usual weights would use the global generator
+        is_last = len(layers) == 2 * (len(sizes) - 2)
+        nn.init.orthogonal_(linear.weight, gain if is_last else _HIDDEN_GAIN, generator=generator)
+        nn.init.zeros_(linear.bias)
+        layers += [linear] if is_last else [linear, nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+class ActorCritic(nn.Module):
+    """Policy and value network without common layers. raises: a logit for each size of a raise beside those of bids."""
+
+    def __init__(self, hidden_sizes: Sequence[int], *, raises: bool, seed: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        outputs = NUM_ACTIONS + (MAX_BID if raises else 0)
+        self.actor = create_perceptron([OBS_SIZE, *hidden_sizes, outputs], gain=_ACTOR_GAIN, generator=generator)
+        self.critic = create_perceptron([OBS_SIZE, *hidden_sizes, 1], gain=_CRITIC_GAIN, generator=generator)
+
+    @classmethod
+    def from_player(cls, player: NetworkPlayer) -> "ActorCritic":
+        """Return networks of the form of a player's, with its policy and an untrained critic."""
+        if player.activation != ACTIVATION:
+            raise ValueError(f"the player has {player.activation} between its layers, these networks have {ACTIVATION}")
+        settings = match_network(player)
+        network = cls(settings["hidden_sizes"], raises=settings["raises"], seed=0)
+        network.load_layers(player.layers)
+        return network
+
+    def logits(self, observations: Tensor) -> Tensor:
+        """Return the logits of all actions, float32 [N, NUM_ACTIONS]."""
+        outputs = self.actor(observations).float()
+        if outputs.shape[1] == NUM_ACTIONS:
+            return outputs
+        high_bid = (observations[:, AT.high_bid] * MICE_SCALE).round().long()
+        raises = torch.arange(NUM_ACTIONS, device=outputs.device) - PASS - 1 - high_bid[:, None]
+        added = outputs[:, NUM_ACTIONS:].gather(1, raises.clamp(0, MAX_BID - 1))
+        return outputs[:, :NUM_ACTIONS] + torch.where(raises >= 0, added, 0.0)
+
+    def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
+        """Return log probabilities, float32 [N, NUM_ACTIONS]; `ILLEGAL` where masks, bool [N, NUM_ACTIONS], are off."""
+        return masked_log_softmax(self.logits(observations), masks)
+
+    def values(self, observations: Tensor) -> Tensor:
+        """Return the critic's values, float32 [N]."""
+        return self.critic(observations).float().squeeze(-1)
+
+    def layers(self) -> Layers:
+        """Return copies of the actor's layers."""
+        linear = [module for module in self.actor if isinstance(module, nn.Linear)]
+        return [(_copy_array(layer.weight.T), _copy_array(layer.bias)) for layer in linear]
+
+    def load_layers(self, layers: Layers) -> None:
+        """Set the actor's layers; raise `RuntimeError` or `ValueError` if shapes differ."""
+        linear = [name for name, module in self.actor.named_children() if isinstance(module, nn.Linear)]
+        state = {}
+        for name, (weight, bias) in zip(linear, layers, strict=True):
+            state |= {f"{name}.weight": torch.from_numpy(weight.T.copy()), f"{name}.bias": torch.from_numpy(bias)}
+        self.actor.load_state_dict(state)
+
+
+def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
+    """Return log probabilities of the legal actions in each row, and `ILLEGAL` for the others."""
+    return torch.where(masks, torch.where(masks, logits, _NEVER).log_softmax(dim=-1), ILLEGAL)
+
+
+def match_network(player: NetworkPlayer) -> dict[str, Any]:
+    """Return the settings with which `selfplay` trains networks of the same form as a player's."""
+    hidden_sizes = tuple(bias.size for _, bias in player.layers[:-1])
+    return {"hidden_sizes": hidden_sizes, "raises": player.raises, "open_mice": player.open_mice}
+
+
+def _copy_array(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().cpu().contiguous().numpy().copy()

@@ -1,0 +1,324 @@
+"""Parts that all trainers share: the run with its learning curve and evaluation, the progress bar, Ctrl-C."""
+
+import ctypes
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Any, ClassVar, Protocol
+
+import torch
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from stable_baselines3.common.logger import Logger, configure
+
+from agents.arena.estimates import bootstrap
+from agents.arena.matches import win_shares_against_copies
+from agents.network import NetworkPlayer
+from agents.policy_file import Layers, load_policy, save_policy
+from agents.tools.files import check_same_settings, write_atomically, write_json
+from agents.tools.provenance import commit, provenance
+from agents.tools.seeds import SEEDS
+from felicity_env import Batch, Player, Setup, game_seed
+from felicity_env.kernel import MAX_THREADS
+from felicity_env.setups import setup_name
+from train.config import Config
+from train.storage import CURVE, EVALUATION
+
+LADDER = ("random", "anchor", "ev")
+YARDSTICK = "anchor"  # the player whose win share is shown beside the progress bar
+CURVE_STREAM, FINAL_STREAM = 1, 2  # streams of the evaluation's deals
+_SPREAD_STEPS = 97  # random decisions in the first games, so that they are not all in the same round
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
+
+
+class Trainer(Protocol):
+    """Training in progress, by any algorithm."""
+
+    config_class: ClassVar[type[Config]]
+    run: "Run"
+
+    def __init__(self, config: Any, folder: Path) -> None: ...
+
+    @property
+    def timesteps(self) -> int:
+        """Number of decisions learned from."""
+        ...
+
+    def learn(self, progress: "Progress") -> bool:
+        """Train to the end; return False if the user stopped it before. A checkpoint is written either way."""
+        ...
+
+    def restore(self, report: Callable[[str], Any]) -> None:
+        """Continue from the newest undamaged checkpoint; raise `UserError` if none fits. See `load_checkpoint`."""
+        ...
+
+    def layers(self) -> Layers:
+        """Return copies of the policy's layers."""
+        ...
+
+
+def prepare_process(threads: int) -> None:
+    """Set up this process for training: threads of torch, and memory that is kept instead of returned.
+
+    glibc returns large pieces of memory to the system as soon as they are free, and a minibatch later takes them again,
+    page by page: a tenth of the time of training on a CPU. Raises `ValueError` if there are not so many threads.
+    """
+    if not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"--threads must be 1 to {MAX_THREADS} on this machine, not {threads}")
+    torch.set_num_threads(threads)
+    if sys.platform == "linux":
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)
+        mallopt(_M_MMAP_THRESHOLD, 2**30)
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+class Run:
+    """Settings, folder, learning curve and working time of a run. activation: between the layers of its policy."""
+
+    def __init__(self, config: Config, folder: Path, *, activation: str) -> None:
+        self.config, self.folder, self.activation = config, folder, activation
+        self.curve: list[dict[str, Any]] = []
+        self.seconds = 0.0
+        self._clock = time.monotonic()
+
+    def create_games(self, seed: int, *, threads: int = 1) -> Batch:
+        """Create the games to learn from, each after some random decisions."""
+        config = self.config
+        batch = Batch(
+            config.num_envs,
+            setup=config.setups_by_game,
+            seed=seed,
+            reward=config.reward,
+            open_mice=config.open_mice,
+            threads=threads,
+        )
+        batch.play_random(_SPREAD_STEPS)
+        return batch
+
+    def create_logger(self, timesteps: int) -> Logger:
+        """Create a logger with CSV and TensorBoard files for what is learned from now on."""
+        return configure(str(self.folder / "logs" / f"from-{timesteps:012d}"), ["csv", "tensorboard"])
+
+    def create_player(self, layers: Layers) -> NetworkPlayer:
+        """Create a player of a policy of this run."""
+        return NetworkPlayer(layers, open_mice=self.config.open_mice, activation=self.activation)
+
+    def count_time(self) -> None:
+        """Add the time since the last call to `seconds`."""
+        now = time.monotonic()
+        self.seconds, self._clock = self.seconds + now - self._clock, now
+
+    def describe(self, timesteps: int, updates: int) -> dict[str, Any]:
+        """Return the metadata of a checkpoint."""
+        self.count_time()
+        counters = {"timesteps": timesteps, "updates": updates, "seconds": self.seconds}
+        return {**counters, "curve": self.curve, "config": self.config.to_json(), **provenance()}
+
+    def restore(self, metadata: dict[str, Any]) -> None:
+        """Continue from the metadata of a checkpoint; raise `UserError` if its settings are others."""
+        advice = "restore the run's config.json and the files that --setup names"
+        where = f"the checkpoint in {self.folder}"
+        check_same_settings(metadata["config"], self.config.to_json(), where=where, advice=advice)
+        self.seconds, self.curve = metadata["seconds"], metadata["curve"]
+
+    # --- measuring ---
+
+    def is_curve_due(self, timesteps: int) -> bool:
+        """Return whether the curve needs a point now."""
+        every = self.config.curve_every
+        last = self.curve[-1]["timesteps"] if self.curve else -every
+        return timesteps // every != last // every
+
+    def has_curve_point(self, timesteps: int) -> bool:
+        """Return whether the curve has a point of the policy as it is now."""
+        return bool(self.curve) and self.curve[-1]["timesteps"] == timesteps
+
+    def add_to_curve(self, layers: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
+        """Measure the policy, log its win shares and draw the curve again; return the new point."""
+        self.count_time()
+        results = self._evaluate(self.create_player(layers), num_deals=self.config.curve_deals, stream=CURVE_STREAM)
+        self.curve.append({"timesteps": timesteps, "seconds": round(self.seconds, 1), "results": results})
+        write_json(self.folder / CURVE, self.curve)
+        plot_learning_curve(self.curve, self.folder / "learning_curve.png")
+        for result in results:
+            for code, win_share in result["win_share"].items():
+                logger.record(f"win_share/{result['setup']}_{code}", win_share["value"])
+        return self.curve[-1]
+
+    def finish(self, layers: Layers, timesteps: int) -> list[dict[str, Any]]:
+        """Write the policy and its evaluation; return the results."""
+        self.count_time()
+        config = self.config
+        save_policy(
+            self.folder,
+            layers,
+            activation=self.activation,
+            open_mice=config.open_mice,
+            num_players=[setup.seats for setup in config.setups],
+            setups=[setup_name(setup) for setup in config.setups],
+            timesteps=timesteps,
+            algorithm=config.algorithm,
+            commit=commit(),
+        )
+        player = NetworkPlayer.load(self.folder)
+        results = self._evaluate(player, num_deals=config.evaluation_deals, stream=FINAL_STREAM)
+        self.count_time()
+        evaluation = {"results": results, "minutes": round(self.seconds / 60, 2), **provenance()}
+        write_json(self.folder / EVALUATION, evaluation)
+        return results
+
+    def read_evaluation(self) -> list[dict[str, Any]]:
+        """Read the results of `finish`; return an empty list if they or the policy are missing or damaged."""
+        try:
+            load_policy(self.folder)
+            return json.loads((self.folder / EVALUATION).read_text())["results"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+
+    def _evaluate(self, player: NetworkPlayer, *, num_deals: int, stream: int) -> list[dict[str, Any]]:
+        """Evaluate a policy with each setup."""
+        against = self.config.against
+        return [
+            evaluate_policy(player, setup, num_deals=num_deals, stream=stream, against=against)
+            for setup in self.config.setups
+        ]
+
+
+# --- evaluation -------------------------------------------------------------------------------------------------------
+
+
+def evaluate_policy(
+    player: Player, setup: Setup, *, num_deals: int, stream: int = 0, against: Sequence[str] = LADDER
+) -> dict[str, Any]:
+    """Estimate the win share of `player` alone against copies of each of `against`.
+
+    The deals are not unseen: with 4 or 5 players there are only 40,000 or 500,000 in all. The seeds, and with them the
+    players' randomness, are never those of training.
+    """
+    seed = game_seed(SEEDS["evaluation"], stream, setup.seats)
+    win_shares = {
+        code: asdict(bootstrap(win_shares_against_copies(player, code, setup, num_deals=num_deals, seed=seed)))
+        for code in against
+    }
+    return {
+        "setup": setup_name(setup),
+        "num_players": setup.seats,
+        "par": 1 / setup.seats,
+        "win_share": win_shares,
+    }
+
+
+def build_table(results: list[dict[str, Any]]) -> Table:
+    """Build a table of results of `evaluate_policy` for a terminal."""
+    table = Table(title="Win share of one against the rest, 95 % interval", title_justify="left")
+    for column in ("setup", "against", "win share", "interval", "par", "deals"):
+        table.add_column(column, justify="left" if column in ("setup", "against") else "right")
+    for result in results:
+        for code, win_share in result["win_share"].items():
+            against = f"{result['num_players'] - 1} x {code}"
+            interval = f"{win_share['low']:.3f} - {win_share['high']:.3f}"
+            row = (result["setup"], against, f"{win_share['value']:.3f}", interval, f"{result['par']:.3f}")
+            table.add_row(*row, str(win_share["blocks"]))
+    return table
+
+
+def plot_learning_curve(curve: list[dict[str, Any]], path: Path) -> None:
+    """Plot the win share against each player over decisions with 95 % bands, a panel for each setup."""
+    results = curve[0]["results"]
+    figure = Figure(figsize=(5.5 * len(results), 4), layout="constrained")
+    axes = figure.subplots(1, len(results), squeeze=False)
+    steps = [point["timesteps"] / 1e6 for point in curve]
+    for panel, (axis, result) in enumerate(zip(axes[0], results, strict=True)):
+        for code in result["win_share"]:
+            win_shares = [point["results"][panel]["win_share"][code] for point in curve]
+            axis.plot(steps, [each["value"] for each in win_shares], marker="o", markersize=3, label=code)
+            axis.fill_between(steps, [s["low"] for s in win_shares], [s["high"] for s in win_shares], alpha=0.2)
+        axis.axhline(result["par"], color="grey", linestyle=":", label="par")
+        axis.set(title=f"{result['setup']}: one against the rest", xlabel="million decisions")
+        axis.set(ylabel="win share", ylim=(0, 1))
+        axis.grid(alpha=0.3)
+        axis.legend()
+    write_atomically(path, lambda part: figure.savefig(part, format="png", dpi=120))
+
+
+# --- progress and Ctrl-C ----------------------------------------------------------------------------------------------
+
+
+class Progress:
+    """Progress bar on a terminal, and a line for every point of the learning curve. Use as a context.
+
+    total, timesteps: decisions to learn from in all, and already learned from.
+    """
+
+    def __init__(self, console: Console, total: int, timesteps: int) -> None:
+        self.console, self.total, self.timesteps = console, total, timesteps
+        self.bar = Bar(
+            TextColumn("{task.percentage:>3.0f}%"),
+            BarColumn(bar_width=12),
+            TextColumn("{task.fields[speed]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[strength]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self.task = self.bar.add_task("", total=total, completed=timesteps, speed="", strength="")
+
+    def __enter__(self) -> "Progress":
+        self.bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+
+    def advance_to(self, timesteps: int) -> None:
+        """Show that `timesteps` decisions are done."""
+        speed = self.bar.tasks[0].finished_speed or self.bar.tasks[0].speed
+        self.bar.update(self.task, completed=timesteps, speed=f"{speed:,.0f}/s" if speed else "")
+        self.timesteps = timesteps
+
+    def show_strength(self, point: dict[str, Any]) -> None:
+        """Print a new point of the learning curve, and show the yardstick beside the bar."""
+        results = point["results"]
+        texts = [
+            f"{result['setup']} vs " + " ".join(f"{c} {s['value']:.2f}" for c, s in result["win_share"].items())
+            for result in results
+        ]
+        self.print(f"{self.timesteps:>11,}/{self.total:,}  {point['seconds']:.0f} s  {'; '.join(texts)}")
+        codes = results[0]["win_share"]
+        yardstick = YARDSTICK if YARDSTICK in codes else next(iter(codes))
+        win_shares = "/".join(f"{result['win_share'][yardstick]['value']:.2f}" for result in results)
+        self.bar.update(self.task, strength=f"{yardstick} {win_shares}")
+
+    def print(self, text: str) -> None:
+        """Print a line above the bar."""
+        self.console.print(text, highlight=False)
+
+
+class Interrupt:
+    """Context in which the first Ctrl-C sets `is_requested` and a second one interrupts at once."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.is_requested = progress, False
+
+    def __enter__(self) -> "Interrupt":
+        self._previous_handler = signal.signal(signal.SIGINT, self._request)
+        return self
+
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        if self.is_requested:
+            raise KeyboardInterrupt
+        self.is_requested = True
+        self.progress.print("stopping at the next step (Ctrl-C again stops at once and loses what is not saved) ...")
+
+    def __exit__(self, *error: object) -> None:
+        signal.signal(signal.SIGINT, self._previous_handler)
