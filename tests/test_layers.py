@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agents.compiled import HEURISTICS
 from tests.support.paths import ROOT
 
+HEURISTIC_MODULES = tuple(module.removeprefix("agents.") for module in HEURISTICS.values())  # may import each other
 FOLDERS = ("felicity_env", "agents", "train", "experiments")  # each may import itself and those before it
 LAYERS = {  # in each package, a module may import those in the lines above its own
     "felicity_env": (
@@ -26,11 +28,9 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     ),
     "agents": (
         ("tools",),
-        ("sack_value", "bidding", "tuned_weights", "passing", "uniform", "policy_file", "posterior"),
-        ("anchor", "greedy", "ev", "reckless", "tuned", "network"),
-        ("mixture", "adapters"),
-        ("miser", "bluffer"),
-        ("compiled",),
+        ("sack_value", "bidding", "tuned_weights", "policy_file", "posterior"),
+        (*HEURISTIC_MODULES, "network"),
+        ("mixture", "adapters", "compiled"),
         ("playout", "worlds"),
         ("tree",),
         ("search",),
@@ -79,7 +79,7 @@ def layer_faults(package: str, module: str, source: str) -> list[str]:
     faults = []
     for name in list_imports(source):
         root, _, inside = name.partition(".")
-        if root == package and not _is_own_folder(package, module, inside):
+        if root == package and not _is_same_group(package, module, inside):
             if find_layer(package, inside) >= find_layer(package, module):
                 faults.append(name)
         elif name.startswith(".") or (
@@ -89,8 +89,10 @@ def layer_faults(package: str, module: str, source: str) -> list[str]:
     return faults
 
 
-def _is_own_folder(package: str, module: str, inside: str) -> bool:
-    """Return whether both are in a folder that is one entry of the layers, such as `arena`."""
+def _is_same_group(package: str, module: str, inside: str) -> bool:
+    """Return whether both are in a folder that is one entry of the layers, such as `arena`, or both are heuristics."""
+    if module in HEURISTIC_MODULES:
+        return inside.split(".")[0] in HEURISTIC_MODULES
     folder = module.split(".")[0]
     entries = {entry for modules in LAYERS[package] for entry in modules}
     return folder in entries and "." in module and inside.split(".")[0] == folder

@@ -172,7 +172,7 @@ def spy_seeds(lineup: list[Player], place: int, block: int) -> tuple[list[list[i
     play_blocks([*lineup[:place], spy, *lineup[place + 1 :]], num_deals=range(block, block + 1), seed=SEED)
     random_bits: list[list[int]] = [[] for _ in lineup]
     hands = np.zeros(len(lineup), np.int64)
-    for view in spy.views:  # in one block the seat tells the rotation
+    for view in spy.views:  # in one block the seat determines the rotation
         for state, seat, seed in zip(view.states, view.seats, view.seeds, strict=True):
             hands[seat] = hands[seat] or state["hands"][seat]
             random_bits[seat].append(int(seed))

@@ -171,7 +171,7 @@ def replay_worlds(pairs: list[Pair], worlds: np.ndarray) -> np.ndarray:
 
 
 CASES = {
-    **{f"{players} players": setup for players, setup in ((setup.seats, setup) for setup in SETUPS.values())},
+    **SETUPS,
     **dict(enumerate(ODD_SETUPS)),
 }
 
@@ -219,7 +219,7 @@ def test_the_information_state_is_the_same_in_every_world_that_the_seat_holds_po
 
 def test_the_information_state_tells_the_redacted_state_and_only_grows():
     """Check perfect recall: what is known at an early position is the beginning of what is known later."""
-    for players, setup in ((setup.seats, setup) for setup in SETUPS.values()):
+    for players, setup in ((players, standard_setup(players)) for players in STANDARD_PLAYERS):
         played = random_game(setup, 17)
         for seat in range(players):
             whole = information_state(played.game, seat)
@@ -487,7 +487,7 @@ def reachable_from(thing: object) -> list[object]:
             continue
         found[id(item)] = item
         waiting += gc.get_referents(item)
-        if isinstance(item, np.ndarray) and item.base is not None:  # arrays do not tell the collector
+        if isinstance(item, np.ndarray) and item.base is not None:  # the collector does not see the base of an array
             waiting.append(item.base)
     return list(found.values())
 

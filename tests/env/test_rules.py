@@ -34,7 +34,7 @@ from felicity_env.game import (
 from felicity_env.game_record import Deal, draw_deal, initial_states
 from felicity_env.information import redact
 from felicity_env.observation import OBS_SIZE, describe, observe
-from felicity_env.setups import SETUPS, standard_setup
+from felicity_env.setups import standard_setup
 from tests.support.helpers import (
     C3,
     C5,
@@ -113,12 +113,12 @@ def test_a_set_holds_seven_cats_a_rabbit_and_two_dogs():
     """R1.1"""
     assert CARD_VALUES == VALUES
     assert (RABBIT, LARGE, SMALL) == (7, 8, 9)
-    assert all(setup.cards == tuple(range(10)) for setup in SETUPS.values())
+    assert all(standard_setup(players).cards == tuple(range(10)) for players in PLAYERS)
 
 
 def test_the_mouse_cards_in_use_hold_two_three_four_and_six_mice():
     """R1.2"""
-    assert {value for setup in SETUPS.values() for value in setup.mouse_cards} == {2, 3, 4, 6}
+    assert {value for players in PLAYERS for value in standard_setup(players).mouse_cards} == {2, 3, 4, 6}
 
 
 def test_five_players_need_all_the_mice_in_the_box():
