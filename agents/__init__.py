@@ -1,4 +1,4 @@
-"""Players of Felicity by code, such as `agents.make("ev")`. A player has one method, `act(view) -> actions [B]`."""
+"""Players of Felicity: `agents.make("ev")` makes one by its code. Its only method is `act(view) -> actions [B]`."""
 
 from agents.registry import PLAYERS, make
 from felicity_env.player import Player, View

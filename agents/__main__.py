@@ -1,4 +1,4 @@
-"""Commands of the players: `python -m agents VERB`; `python -m agents --help` lists the verbs."""
+"""Commands that measure players: `python -m agents VERB`; `python -m agents --help` lists the verbs."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""Players from other libraries: a function of observation and mask, or a Stable-Baselines3 model.
+"""Adapters that make players from other policies: a Python function, or a model of Stable-Baselines3.
 
-A player code can name a function that makes the player, so a model takes part wherever codes are read. For example, in
+A player code can name a function that makes the player, so a model can be used wherever a code can. For example, in
 your own module:
 
     # my_package/my_module.py
@@ -26,10 +26,10 @@ Policy = Callable[[np.ndarray, np.ndarray], Any]
 
 
 def from_policy(policy: Policy, *, open_mice: bool = False) -> Player:
-    """Make a player that asks `policy(observation float32 [OBS_SIZE], mask int8 [NUM_ACTIONS]) -> int`.
+    """Make a player from a function `policy(observation float32 [OBS_SIZE], mask int8 [NUM_ACTIONS]) -> int`.
 
-    It is called once for each decision, with copies. Its actions are played as they are, legal or not; anything but an
-    integer raises `TypeError`. open_mice: show the others' mice in the observation.
+    The function is called once for each decision, with copies. Its actions are played as they are, legal or not;
+    anything but an integer raises `TypeError`. open_mice: show the other seats' mice in the observation.
     """
 
     def ask_each(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -40,15 +40,16 @@ def from_policy(policy: Policy, *, open_mice: bool = False) -> Player:
 
 
 def from_batch_policy(policy: Policy, *, open_mice: bool = False) -> Player:
-    """Make a player that asks `policy(float32 [B, OBS_SIZE], int8 [B, NUM_ACTIONS]) -> integers [B]`, B >= 1.
+    """Make a player from a function of B >= 1 observations and action masks that returns B actions.
 
-    It is called once for each view; all else is as in `from_policy`.
+    The function `policy(float32 [B, OBS_SIZE], int8 [B, NUM_ACTIONS]) -> integers [B]` is called once for all decisions
+    of a view. All else is as in `from_policy`.
     """
     return _PolicyPlayer(policy, open_mice)
 
 
 def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False) -> Player:
-    """Make a player from a PPO, A2C, TRPO, MaskablePPO or DQN model; illegal actions get probability zero.
+    """Make a player from a PPO, A2C, TRPO, MaskablePPO or DQN model; illegal actions get probability 0.
 
     The player samples from the model's distribution; if `deterministic`, which DQN needs, it takes the best legal
     action. The model gets observations as they are: if it was trained behind `VecNormalize`, use a `from_batch_policy`
@@ -63,7 +64,7 @@ class _PolicyPlayer:
         self.policy, self.open_mice = policy, open_mice
 
     def act(self, view: View) -> np.ndarray:
-        """Return actions, integers [B]."""
+        """Return an action for each of the B decisions of `view`, integers [B]."""
         if not len(view):
             return np.empty(0, np.int64)
         return _check_actions(self.policy(view.observations(self.open_mice), view.action_masks.copy()), len(view))
@@ -75,7 +76,7 @@ class _ModelPlayer:
         self.deterministic, self.open_mice = deterministic, open_mice
 
     def act(self, view: View) -> np.ndarray:
-        """Return actions int64 [B]; a model and the policy exported from it draw the same."""
+        """Return an action for each decision, int64 [B]; a model and its exported policy choose the same actions."""
         from agents.network import sample_actions, take_best_actions, to_uniforms  # needs safetensors
 
         if not len(view):
@@ -86,7 +87,7 @@ class _ModelPlayer:
         return sample_actions(logits, view.action_masks, to_uniforms(view.seeds))
 
     def _logits(self, observations: np.ndarray) -> np.ndarray:
-        """Compute logits or values, float32 [B, NUM_ACTIONS], and leave the model in training mode if it was."""
+        """Compute the model's logits (DQN: values), float32 [B, NUM_ACTIONS]; keep its training mode as it was."""
         import torch  # installed wherever there is a model
 
         was_training = self.policy.training
@@ -99,7 +100,7 @@ class _ModelPlayer:
 
 
 def _find_head(model: Any, deterministic: bool) -> Callable[[Any], Any]:
-    """Return the function from a tensor of observations to the model's logits, or values, [B, NUM_ACTIONS]."""
+    """Return the function from a tensor of observations to the model's logits (DQN: values), [B, NUM_ACTIONS]."""
     policy, name = model.policy, type(model).__name__
     if hasattr(policy, "lstm_actor"):
         raise ValueError(f"a player has no memory from one call to the next, {name} needs one")

@@ -1,4 +1,4 @@
-"""Fixed yardstick: counts the cards it sees, 2.9 for a hidden card; places cards at random.
+"""Fixed yardstick: values a sack at the cats that it sees plus 2.9 per hidden card; places cards at random.
 
 It never changes, so win shares against it can be compared across versions and papers.
 """
@@ -9,15 +9,15 @@ from felicity_env.kernel import kernel
 from felicity_env.player import random_action
 from felicity_env.random_stream import RandomBits
 
-HIDDEN_CARD = 2.9  # assumed value of a card that it does not see
+HIDDEN_CARD = 2.9  # assumed value of a card that the seat does not see
 
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
-    """Return a uniformly random card, a raise by one while that is at most V - p and its mice, or a pass.
+    """Return a random card while placing; in an auction a raise by one to at most V - p and its mice, or else a pass.
 
-    V: sum of the cats it sees, its own face-down card included, plus 2.9 for every card it does not see; dogs count
-    nothing. p: what passing pays now. The last seat in an auction without a bid buys if V >= 1.
+    V: sum of the cats that the seat sees, its own face-down card included, plus 2.9 for every card that it does not
+    see; dogs count 0. p: mice that a pass pays now. The last seat in an auction without a bid buys if V >= 1.
     """
     if state.phase == PLACE:
         return random_action(state, random_bits)

@@ -1,4 +1,4 @@
-"""Moves that several heuristics share: a raise by one up to a limit, and the worst card to place."""
+"""Decision rules that several heuristics share: raise by one up to a limit, and place the worst card."""
 
 import numpy as np
 
@@ -11,14 +11,17 @@ SPOILERS = 1 << 0 | 1 << 1 | 1 << LARGE_DOG  # bit set of the cards that lower t
 
 @kernel
 def raise_up_to(state: State, limit: float) -> int:
-    """Return a raise by one if that is at most `limit` and at most the mice in hand, else a pass."""
+    """Return a bid one above the highest if that is at most `limit` and at most the seat's mice, else a pass."""
     raised = state.high_bid + 1
     return PASS + raised if raised <= min(limit, state.mice[state.seat]) else PASS
 
 
 @kernel
 def place_worst(state: State) -> int:
-    """Return the worst card in hand, but keep spoilers for a dry round while there is another card."""
+    """Return the card in hand that adds least to a sack, but keep spoilers (-8, -5, large dog) for a dry round.
+
+    A dry round has no mice on the mouse cards. In other rounds a spoiler is only placed if there is no other card.
+    """
     hand = state.hands[state.seat]
     others = hand & ~SPOILERS
     return worst_card(others if last_pot(state) > 0 and others != 0 else hand)
@@ -26,7 +29,7 @@ def place_worst(state: State) -> int:
 
 @kernel
 def worst_card(cards: int) -> int:
-    """Return the card of a bit set that adds least to the value of a sack."""
+    """Return the card that adds least to a sack, from a set of cards (an integer with one bit per card)."""
     for card in WORST_FIRST:
         if cards >> card & 1:
             return card

@@ -1,6 +1,6 @@
 """Weak on purpose: places its worst card, bids 10 mice too many for a sack that it has spoiled, else bids as `ev`.
 
-How much a best response or a search gains against it shows whether that method works.
+It tests methods such as best responses and search: a method that works gains much against it.
 """
 
 from agents.bidding import SPOILERS, raise_up_to, worst_card
@@ -15,7 +15,7 @@ EXTRA = 10.0  # mice above the break-even bid
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
-    """Return the action of the acting seat in a redacted state."""
+    """Return the action of the seat to act, given a state with only what this seat may know."""
     if state.phase == PLACE:
         return worst_card(state.hands[state.seat])
     limit = break_even_bid(state)
@@ -24,6 +24,6 @@ def action(state: State, random_bits: RandomBits) -> int:
 
 @kernel
 def has_spoiled(state: State) -> bool:
-    """Return whether the acting seat's own card is still face down and spoils the sack."""
+    """Return whether the acting seat has spoiled the sack: its card is face down and is -8, -5 or the large dog."""
     slot = own_slot(state, state.seat)
     return slot >= state.face_up and (SPOILERS >> state.row[slot]) & 1 == 1

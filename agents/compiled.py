@@ -1,4 +1,4 @@
-"""Compiled heuristics: the table of them, players made of them, and the loop that plays them without Python.
+"""Compiled heuristics: their table, a player class for them, and a loop that plays them without calls from Python.
 
 A heuristic is a module with a kernel `action(state, random_bits) -> int`, which decides for the seat to act in a
 redacted state. The first sentence of the module's docstring is its line of help. To add a heuristic, write its module
@@ -35,12 +35,12 @@ _NUMBERS = {code: number for number, code in enumerate(HEURISTICS)}
 
 
 def heuristic_number(code: str) -> int:
-    """Return the number by which kernels know a heuristic."""
+    """Return the number of a heuristic in compiled code, given its player code such as `ev`."""
     return _NUMBERS[code]
 
 
 def _chain(actions: Sequence[Any], number: int = 0) -> Any:
-    """Return a kernel (chosen, state, random_bits) that calls actions[chosen], for all from `number` on."""
+    """Return a compiled function (chosen, state, random_bits) that calls actions[chosen], for `chosen` >= `number`."""
     action = actions[number]
     if number == len(actions) - 1:
         return uncached_kernel(lambda chosen, state, random_bits: action(state, random_bits))
@@ -59,7 +59,7 @@ _choose: Callable[..., int] = _chain([import_module(module).action for module in
 
 @outlined_kernel
 def heuristic_action(number: Any, state: State, random_bits: RandomBits) -> int:
-    """Return what the heuristic of that number does in a redacted state."""
+    """Return the action of a heuristic, given its number and a state with only what the acting seat may know."""
     return _choose(number, state, random_bits)
 
 
@@ -70,13 +70,13 @@ def _act(number, states, seeds, out):
 
 
 class CompiledPlayer:
-    """Player of a compiled heuristic, named by its code in `HEURISTICS`."""
+    """Player that acts by a compiled heuristic, given its code in `HEURISTICS`."""
 
     def __init__(self, code: str) -> None:
         self.number = heuristic_number(code)
 
     def act(self, view: View) -> np.ndarray:
-        """Return legal actions, integers [B]."""
+        """Return a legal action for each of the B decisions of `view`, integers [B]."""
         actions = np.empty(len(view), np.int64)
         _act(self.number, view.states, view.seeds, actions)
         return actions
@@ -111,7 +111,7 @@ def _play_parallel(b, settings, indices, loop):
 
 
 def play_compiled(buffers: Buffers, settings: Settings, indices: np.ndarray, loop: CompiledLoop) -> None:
-    """Play on in the games at `indices` while a compiled player is to act; see `CompiledPlayers`."""
+    """Play on in each of the games at `indices` while a compiled player is to act; see `CompiledPlayers`."""
     if len(loop.scratch) == 1:
         _play_chunk(buffers, settings, indices, loop, loop.scratch[0])
     else:
@@ -119,6 +119,6 @@ def play_compiled(buffers: Buffers, settings: Settings, indices: np.ndarray, loo
 
 
 def select_compiled(players: Sequence[Player]) -> CompiledPlayers:
-    """Return which of `players` are compiled, and the loop that plays them."""
+    """Return the function that plays compiled players, and each player's number in it, or NOT_COMPILED."""
     numbers = [player.number if type(player) is CompiledPlayer else NOT_COMPILED for player in players]
     return CompiledPlayers(play_compiled, np.array(numbers, np.int64))

@@ -6,7 +6,7 @@ card. With probability `STANDS` that nobody does, a raise is better than a pass 
     STANDS * (value - b) + (1 - STANDS) * last >= now
 
 where `now` and `last` are the mice on the next and on the last mouse card. The winner places and bids first in the next
-round, which is the worst position and costs `START_COST`.
+round, which is the worst position and costs about `START_COST` mice.
 
 The cards -8, -5 and the large dog spoil a sack. The player keeps them for a dry round, in which nobody is paid for
 staying out of the auction. In other rounds it places the worst of its other cards.
@@ -24,13 +24,16 @@ START_COST = 1.0
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
-    """Return the action of the acting seat in a redacted state."""
+    """Return the action of the seat to act, given a state with only what this seat may know."""
     return place_worst(state) if state.phase == PLACE else raise_up_to(state, break_even_bid(state))
 
 
 @kernel
 def break_even_bid(state: State) -> float:
-    """Return the highest bid that is no worse than passing; for the last seat without a bid, the value of the sack."""
+    """Return the highest bid that is no worse than a pass.
+
+    If all other seats have passed without a bid, it is the expected value of the sack.
+    """
     value = expected_sack_value(state)
     if is_alone(state):
         return value

@@ -10,7 +10,7 @@ from felicity_env.random_stream import RandomBits
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
-    """Return the action of the acting seat in a redacted state."""
+    """Return the action of the seat to act, given a state with only what this seat may know."""
     if state.phase == PLACE:
         return random_action(state, random_bits)
     return raise_up_to(state, expected_sack_value(state))

@@ -1,6 +1,6 @@
 """Weak on purpose: plays as `ev`, but never pays more than 3 mice.
 
-How much a best response or a search gains against it shows whether that method works.
+It tests methods such as best responses and search: a method that works gains much against it.
 """
 
 from agents.bidding import place_worst, raise_up_to
@@ -14,7 +14,7 @@ LIMIT = 3.0  # mice
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
-    """Return the action of the acting seat in a redacted state."""
+    """Return the action of the seat to act, given a state with only what this seat may know."""
     if state.phase == PLACE:
         return place_worst(state)
     return raise_up_to(state, min(LIMIT, break_even_bid(state)))

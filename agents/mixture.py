@@ -1,9 +1,9 @@
 """Mixed strategy of several policies: one of them plays a seat for a whole game.
 
-A best response learns the habits of the single network that it meets; it cannot know which of several it meets. Players
-keep no memory, and this one needs none: the card removed from the seat's set (R2.4) chooses the policy. Every card is
-equally likely, the card stays the same all game, and only the seat knows it. So the mixture is a strategy like any
-other, and the distribution of what it hides stays exact (private randomness instead of a coin: Harsanyi 1973,
+An opponent can learn the habits of a single network; it cannot know which of several networks it meets. Players keep no
+memory, and this one needs none: the card removed from the seat's set (R2.4) chooses the policy. Every card is equally
+likely, the card stays the same all game, and only the seat knows it. So the mixture is a strategy like any other, and
+the probabilities of its hidden cards can be computed exactly (private randomness as a coin: Harsanyi 1973,
 https://doi.org/10.1007/BF01737554).
 """
 
@@ -22,20 +22,23 @@ Member = TypeVar("Member", bound=Player)
 
 
 class Mixture(Generic[Member]):
-    """Player that acts as member `removed card % len(members)`; where no card is removed, as the last member."""
+    """Player made of several players; the card removed from its seat's set chooses the one that plays the game.
+
+    That is member `removed card % len(members)`; where no card is removed, the last member.
+    """
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = tuple(members)
 
     def act(self, view: View) -> np.ndarray:
-        """Return actions int64 [B]."""
+        """Return an action for each of the B decisions of `view`, int64 [B]."""
         actions = np.empty(len(view), np.int64)
         for member, rows in self._split(view):
             actions[rows] = member.act(view.take(rows))
         return actions
 
     def _split(self, view: View) -> Iterator[tuple[Member, np.ndarray]]:
-        """Yield each member and the rows in which it plays."""
+        """Yield each member and the indices of the decisions that it takes."""
         removed = view.states["removed"][np.arange(len(view)), view.seats]
         number = removed % len(self.members)
         for k, member in enumerate(self.members):
@@ -45,15 +48,15 @@ class Mixture(Generic[Member]):
 
 
 class MixturePlayer(Mixture[NetworkPlayer]):
-    """Mixture of networks; it is a policy itself, with known probabilities."""
+    """Player made of several networks; like one network, it can tell the probability of each action."""
 
     @property
     def digest(self) -> str:
-        """First 8 hex digits of a SHA-256 of all members' digests."""
+        """Digest that identifies the weights: 8 hex digits of a SHA-256 of all members' digests."""
         return sha256("".join(member.digest for member in self.members).encode()).hexdigest()[:8]
 
     def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability of each action, float32 [B, NUM_ACTIONS]."""
+        """Return the probability of each action for each of the B decisions of `view`, float32 [B, NUM_ACTIONS]."""
         out = np.empty((len(view), NUM_ACTIONS), np.float32)
         for member, rows in self._split(view):
             out[rows] = member.probabilities(view.take(rows))
@@ -64,7 +67,7 @@ PolicyPlayer = NetworkPlayer | MixturePlayer
 
 
 def load_policy_player(path: Path | str, *, greedy: bool = False) -> PolicyPlayer:
-    """Read a policy (a run folder or its policy.json), or a mixture of the policies in the folders `0`, `1`, ...
+    """Load a player from a trained policy (a run folder or its policy.json), or from a folder of several: `0`, `1`, ...
 
     greedy: take the best action instead of sampling. Raises `ValueError` naming what is missing, damaged or out of
     date.
@@ -74,7 +77,7 @@ def load_policy_player(path: Path | str, *, greedy: bool = False) -> PolicyPlaye
 
 
 def list_members(folder: Path) -> list[Path]:
-    """List the folders `0`, `1`, ... of a mixture, or just `folder`; raise `ValueError` if a number is missing."""
+    """List the policy folders `0`, `1`, ... in a folder, or only itself; raise `ValueError` if a number is missing."""
     if policy_json(folder).exists() or not (folder / "0").is_dir():
         return [folder]
     numbers = sorted(int(member.name) for member in folder.iterdir() if member.name.isdecimal())

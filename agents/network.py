@@ -15,7 +15,7 @@ from felicity_env.random_stream import split, uniform
 
 
 def forward(layers: Layers, observations: np.ndarray, activation: str = "tanh") -> np.ndarray:
-    """Compute logits float32 [B, NUM_ACTIONS] from observations [B, OBS_SIZE]."""
+    """Compute the logits of a multilayer perceptron, float32 [B, NUM_ACTIONS], from observations [B, OBS_SIZE]."""
     hidden = observations
     for weight, bias in layers[:-1]:
         hidden = hidden @ weight
@@ -30,7 +30,10 @@ def forward(layers: Layers, observations: np.ndarray, activation: str = "tanh") 
 
 
 def add_raise_logits(outputs: np.ndarray, observations: np.ndarray) -> np.ndarray:
-    """Add to the logit of each bid the one for the size of its raise, in the last MAX_BID columns of `outputs`."""
+    """Add to the logit of each bid the logit of its raise, the amount by which it exceeds the highest bid.
+
+    outputs: [B, NUM_ACTIONS + MAX_BID], logits of the actions and then of raises by 1, 2, ... Returns [B, NUM_ACTIONS].
+    """
     high_bid = np.rint(observations[:, AT.high_bid] * MICE_SCALE).astype(np.int64)
     raises = np.arange(NUM_ACTIONS) - PASS - 1 - high_bid[:, None]
     added = np.take_along_axis(outputs[:, NUM_ACTIONS:], raises.clip(0, MAX_BID - 1), axis=1)
@@ -38,18 +41,21 @@ def add_raise_logits(outputs: np.ndarray, observations: np.ndarray) -> np.ndarra
 
 
 def take_best_actions(logits: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Return the legal action of each row with the highest logit, int64 [B]."""
+    """Return the legal action with the highest logit for each row, int64 [B]."""
     return np.where(masks == 1, logits, -np.inf).argmax(axis=1)
 
 
 def sample_actions(logits: np.ndarray, masks: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Return a legal action for each row, int64 [B], drawn from the softmax by `uniforms` [B] in [0, 1)."""
+    """Sample a legal action for each row from the softmax over its legal actions, int64 [B].
+
+    uniforms: one random number in [0, 1) for each row [B].
+    """
     sums = softmax_weights(logits, masks).cumsum(axis=1)
     return (sums > uniforms[:, None] * sums[:, -1:]).argmax(axis=1)
 
 
 def softmax_weights(logits: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Return the probability of each action [B, NUM_ACTIONS] relative to the best; 0 where illegal."""
+    """Return each action's probability divided by that of the best legal one, [B, NUM_ACTIONS]; 0 where illegal."""
     legal = np.where(masks == 1, logits, -np.inf)
     return np.exp(legal - legal.max(axis=1, keepdims=True))
 
@@ -67,24 +73,27 @@ def _write_split_uniforms(seeds, part, out):
 
 
 def to_uniforms(random_bits: np.ndarray) -> np.ndarray:
-    """Convert random bits uint64 [B] to numbers in [0, 1), float64 [B]."""
+    """Convert random bits, uint64 [B], to uniform numbers in [0, 1), float64 [B]."""
     out = np.empty(len(random_bits))
     _write_uniforms(random_bits, out)
     return out
 
 
 def draw_uniforms(seeds: np.ndarray, part: int) -> np.ndarray:
-    """Draw a number in [0, 1) from each seed, float64 [K]; each `part` gives independent ones. seeds: uint64 [K]."""
+    """Draw a uniform number in [0, 1) from each seed, float64 [K].
+
+    seeds: uint64 [K]. part: any integer; different ones give independent numbers.
+    """
     out = np.empty(len(seeds))
     _write_split_uniforms(seeds, part, out)
     return out
 
 
 class NetworkPlayer:
-    """Player with the policy of one network; it samples, or takes the best action if `greedy`.
+    """Player with the policy of one network; it samples its actions, or takes the best one if `greedy`.
 
-    layers: weight [inputs, outputs] and bias of each layer. open_mice: whether the network sees the others' mice.
-    activation: "tanh" or "relu". metadata: contents of policy.json.
+    layers: weight [inputs, outputs] and bias of each layer. open_mice: whether the network sees the other seats' mice.
+    activation: "tanh" or "relu". metadata: contents of the policy's JSON file.
     """
 
     def __init__(
@@ -101,38 +110,38 @@ class NetworkPlayer:
 
     @classmethod
     def load(cls, path: Path | str, *, greedy: bool = False) -> "NetworkPlayer":
-        """Read a policy from a run folder or its policy.json; raises `ValueError` as `load_policy`."""
+        """Load the player from a run folder or its policy.json; raise `ValueError` as `load_policy` does."""
         layers, metadata = load_policy(Path(path))
         open_mice, activation = bool(metadata["open_mice"]), metadata["activation"]
         return cls(layers, open_mice=open_mice, activation=activation, greedy=greedy, metadata=metadata)
 
     @property
     def members(self) -> "tuple[NetworkPlayer, ...]":
-        """Networks that take part in the policy: this one alone."""
+        """Networks that this player consists of: only itself, because it is not a mixture."""
         return (self,)
 
     @property
     def raises(self) -> bool:
-        """Presence of a logit for each size of a raise."""
+        """True if the network has an extra logit for each size of a raise above the highest bid."""
         return self.layers[-1][1].size > NUM_ACTIONS
 
     @property
     def digest(self) -> str:
-        """First 8 hex digits of the weights' SHA-256."""
+        """Digest that identifies the weights: the first 8 hex digits of their SHA-256."""
         return sha256(b"".join(array.tobytes() for layer in self.layers for array in layer)).hexdigest()[:8]
 
     def act(self, view: View) -> np.ndarray:
-        """Return actions int64 [B]."""
+        """Return an action for each of the B decisions of `view`, int64 [B]."""
         logits = self.logits(view)
         if self.greedy:
             return take_best_actions(logits, view.action_masks)
         return sample_actions(logits, view.action_masks, to_uniforms(view.seeds))
 
     def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability of each action when the policy samples, float32 [B, NUM_ACTIONS]."""
+        """Return the probability of each action if the policy samples, for B decisions, float32 [B, NUM_ACTIONS]."""
         weights = softmax_weights(self.logits(view), view.action_masks)
         return weights / weights.sum(axis=1, keepdims=True)
 
     def logits(self, view: View) -> np.ndarray:
-        """Return logits float32 [B, NUM_ACTIONS]; those of illegal actions have no meaning."""
+        """Return the logits for B decisions, float32 [B, NUM_ACTIONS]; those of illegal actions have no meaning."""
         return forward(self.layers, view.observations(self.open_mice), self.activation)

@@ -8,5 +8,5 @@ from felicity_env.random_stream import RandomBits
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
-    """Return a uniformly random card while placing, else a pass."""
+    """Return a random card from the hand while placing cards, and a pass in the auction."""
     return random_action(state, random_bits) if state.phase == PLACE else PASS

@@ -1,4 +1,4 @@
-"""Playouts: worlds played to the end by compiled players, for search players to learn from."""
+"""Playouts: games that compiled players play to the end, from which search players estimate the value of actions."""
 
 import numpy as np
 
@@ -10,14 +10,14 @@ from felicity_env.random_stream import RandomBits, mix, split
 from felicity_env.rewards import reward_code, step_rewards
 
 WIN, MARGIN = reward_code("win"), reward_code("margin")
-MARGIN_WEIGHT = 0.002  # win shares that a point of margin adds: it tells apart worlds that are won or lost anyway
+MARGIN_WEIGHT = 0.002  # win shares per point of score margin: prefers among equal win shares
 
 
 @kernel
 def model_action(state: State, scratch: np.ndarray, models: np.ndarray, random_bits: RandomBits) -> int:
-    """Return the action of the acting seat's model, which sees what that seat may know.
+    """Return the action of the player assumed for the acting seat, which sees only what that seat may know.
 
-    scratch: STATE [1]. models: number of the compiled player for each seat.
+    scratch: STATE [1], workspace. models: for each seat the number of the compiled player that is assumed there.
     """
     scratch[0] = state
     redact_state(scratch[0], state.seat)
@@ -26,7 +26,7 @@ def model_action(state: State, scratch: np.ndarray, models: np.ndarray, random_b
 
 @outlined_kernel
 def play_out(state: State, scratch: np.ndarray, models: np.ndarray, random_bits: RandomBits) -> None:
-    """Play `state` to its end by `model_action`."""
+    """Play a game from `state` to its end, in place, with the compiled player models[seat] in each seat."""
     while not is_terminal(state):
         random_bits = mix(random_bits)
         step(state, model_action(state, scratch, models, random_bits))
@@ -34,7 +34,7 @@ def play_out(state: State, scratch: np.ndarray, models: np.ndarray, random_bits:
 
 @outlined_kernel
 def utilities(state: State, values: np.ndarray) -> None:
-    """Write the utility of a finished game for each seat into values[0]: its win share, and a little for its margin.
+    """Write each seat's utility of a finished game into values[0]: win share plus MARGIN_WEIGHT times score margin.
 
     values: float64 [2, MAX_SEATS]; the second row is workspace.
     """

@@ -28,7 +28,7 @@ CHECKSUM = "sha256"  # key in policy.json: digest of policy.safetensors; the old
 
 
 def save_policy(folder: Path, layers: Layers, *, open_mice: bool, activation: str = "tanh", **metadata: Any) -> None:
-    """Write the two files of a policy into `folder`; metadata is added to the JSON.
+    """Write the two files of a trained policy, weights and JSON, into `folder`; metadata is added to the JSON.
 
     Raises `UserError` if a file cannot be written.
     """
@@ -51,12 +51,12 @@ def save_policy(folder: Path, layers: Layers, *, open_mice: bool, activation: st
 
 
 def policy_json(path: Path) -> Path:
-    """Return the path of a policy's JSON, given its folder or the JSON itself."""
+    """Return the path of a policy's JSON file, given its folder or the file itself."""
     return path / "policy.json" if path.is_dir() else path
 
 
 def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
-    """Read the layers and the JSON of a policy; raise `ValueError` naming what is missing, damaged or out of date."""
+    """Read weights and JSON of a trained policy; raise `ValueError` naming what is missing, damaged or out of date."""
     file = policy_json(path)
     try:
         metadata = json.loads(file.read_text())
@@ -76,7 +76,7 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
 
 
 def list_sections() -> list[list[Any]]:
-    """Return name and size of each section of the observation that policies of this version read."""
+    """List name and size of each section of the observation; a policy stores them to detect another layout."""
     return [[section.name, section.size] for section in SECTIONS]
 
 

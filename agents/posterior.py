@@ -1,7 +1,7 @@
-"""Distribution of the others' hidden cards by Bayes' rule, given the policy that they play.
+"""Distribution of the other seats' hidden cards by Bayes' rule, given the policy that they play.
 
 Under the rules alone every card that a player may still have is equally likely. But a policy does not place cards at
-random, nor bid alike with every hand, so each decision of a seat carries information about its cards. A seat hides the
+random, nor bid the same with every hand, so each decision of a seat carries information about its cards. Hidden are the
 card removed from its set and its face-down card: at most 90 possibilities. Given what everybody has seen, those of
 different seats are independent, so the posterior is exact.
 """
@@ -21,15 +21,15 @@ NOTHING_HIDDEN = NO_CARD  # in `placed`: the seat's card is visible, or not plac
 
 
 class Policy(Protocol):
-    """Player with known action probabilities."""
+    """Interface of a player that can tell the probability of each action."""
 
     def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability of each action [B, NUM_ACTIONS]; each row adds up to 1 over the legal actions."""
+        """Return the probability of each action [B, NUM_ACTIONS]; each row sums to 1 over the legal actions."""
         ...
 
 
 class HiddenCards(NamedTuple):
-    """Possibilities for what one seat hides; K of them."""
+    """Hidden cards that one seat may have: K possibilities with their probabilities."""
 
     removed: np.ndarray  # int64 [K]: card removed from the seat's set; NO_CARD where none was
     placed: np.ndarray  # int64 [K]: the seat's face-down card, or NOTHING_HIDDEN
@@ -38,7 +38,10 @@ class HiddenCards(NamedTuple):
 
 
 def compute_posteriors(game: Game, seat: int, policy: Policy) -> dict[int, HiddenCards]:
-    """Compute what each other seat may hide from `seat` after the actions of `game`, if all others play `policy`."""
+    """Compute the probabilities of the other seats' hidden cards after the actions of `game`, as `seat` can know them.
+
+    policy: the policy that all other seats are assumed to play. Returns {seat: its possible hidden cards}.
+    """
     known = redact(game.final_states(), seat)[0]
     return {other: _compute_posterior(game, known, other, policy) for other in range(known.num_seats) if other != seat}
 
@@ -51,7 +54,7 @@ def _compute_posterior(game: Game, known: State, other: int, policy: Policy) -> 
 
 
 def _list_possibilities(known: State, other: int) -> Iterator[tuple[int, int]]:
-    """Yield each pair (removed card, face-down card) of `other` that fits a redacted state."""
+    """Yield each pair (removed card, face-down card) that seat `other` may have, given a redacted state."""
     slots = [slot for slot in range(known.row_size) if slot_owner(known, slot) == other]
     card = int(known.row[slots[0]]) if slots else NO_CARD
     unseen = known.deck & ~known.played[other] & ~(1 << card if card >= 0 else 0)
@@ -66,7 +69,7 @@ def _list_cards(bits: int) -> list[int]:
 
 
 def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.ndarray, policy: Policy) -> np.ndarray:
-    """Return the log probability of all decisions of `other` under each possibility [K]."""
+    """Return the log probability of all decisions of seat `other` for each of K possible pairs of hidden cards."""
     states = np.concatenate([_deal_with_removed(game, other, int(card)) for card in removed])
     last_round = int(game.final_states()["round_number"][0])
     logs, seats = np.zeros(len(states)), np.full(len(states), other)
@@ -84,7 +87,7 @@ def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.nda
 
 
 def _deal_with_removed(game: Game, other: int, removed: int) -> np.ndarray:
-    """Return the first state [1] of the game with another card removed from the set of `other`."""
+    """Return the initial state [1] of the game, changed so that the card `removed` is taken from the set of `other`."""
     if removed == NO_CARD:
         return initial_states(game.setup, game.deal)
     cards = list(game.deal.removed)
@@ -95,7 +98,7 @@ def _deal_with_removed(game: Game, other: int, removed: int) -> np.ndarray:
 def draw_worlds(
     game: Game, seat: int, posteriors: dict[int, HiddenCards], count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw worlds STATE [count] that `seat` cannot tell from the true one, with the others' cards from `posteriors`."""
+    """Draw full states, STATE [count], that fit what `seat` knows; draw hidden cards from `posteriors`."""
     worlds = resample(np.repeat(redact(game.final_states(), seat), count), rng)
     for other, hidden in posteriors.items():
         for k, number in enumerate(rng.choice(len(hidden.placed), size=count, p=hidden.posterior)):
@@ -104,7 +107,7 @@ def draw_worlds(
 
 
 def _put_cards(world: State, other: int, removed: int, placed: int) -> None:
-    """Set the removed and the face-down card of `other` in a world, and its hand to match."""
+    """Set the removed and the face-down card of seat `other` in a full state, and its hand to match."""
     gone = world.played[other] | (1 << removed if removed != NO_CARD else 0)
     for slot in range(world.row_size):
         if slot_owner(world, slot) == other:

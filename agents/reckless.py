@@ -1,6 +1,6 @@
 """Weak on purpose: pays up to 10 mice more than the expected value of the sack; places cards at random.
 
-How much a best response or a search gains against it shows whether that method works.
+It tests methods such as best responses and search: a method that works gains much against it.
 """
 
 from agents.bidding import raise_up_to
@@ -15,7 +15,7 @@ EXTRA = 10.0  # mice above the expected value
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
-    """Return the action of the acting seat in a redacted state."""
+    """Return the action of the seat to act, given a state with only what this seat may know."""
     if state.phase == PLACE:
         return random_action(state, random_bits)
     return raise_up_to(state, expected_sack_value(state) + EXTRA)

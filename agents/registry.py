@@ -1,6 +1,7 @@
-"""Registry of players: their codes, how each is made, a line of help, and digests of what each of them is.
+"""Registry of players: their codes, the functions that make them, lines of help, and digests that identify them.
 
-A code is NAME or NAME:PART,PART,... A part is a value or an option; an option is a flag or KEY=VALUE:
+A code is text that names a player: NAME or NAME:PART,PART,... A part is a value or an option; an option is a flag or
+KEY=VALUE:
 
     ev    mc:200    mc:200,threads=2    net    net:runs/a-run    net:runs/a-run,greedy    my_package.my_module:make
 """
@@ -22,10 +23,10 @@ OWN_PLAYER = "package.module:function"
 
 
 class Entry(NamedTuple):
-    """A player of the registry: the module that it is in, the function that makes it, and its line of help.
+    """Entry of the registry for a player: its module, the function that makes it, and its line of help.
 
-    values: names of what may follow the name, in order; `defaults` stand for the last ones. options: names of options,
-    each with True if it takes a value and False if it is a flag. fixed: further arguments of the function.
+    values: names of the values that may follow the name, in order; `defaults` replace the last ones. options: names of
+    options, each with True if it takes a value and False if it is a flag. fixed: further arguments of the function.
     """
 
     module: str
@@ -65,7 +66,7 @@ PLAYERS = {
 
 
 def make(code: str) -> Player:
-    """Make the player of a code from `PLAYERS`, or of "package.module:function", which is called without arguments.
+    """Make a player from its code: a name in `PLAYERS`, or "package.module:function", called without arguments.
 
     Raises `ValueError` listing the codes if there is no such player, or saying what is wrong with its parts.
     """
@@ -86,7 +87,7 @@ def make(code: str) -> Player:
 
 
 def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], dict[str, Any]]:
-    """Return the values and the options that follow the name of a player of the registry."""
+    """Return the values and the options after the colon of a player code, as in `mc:200,threads=2`."""
     entry = PLAYERS[name]
     if has_colon and not text:
         raise ValueError(f"{name!r} needs something after the colon: {entry.help}")
@@ -107,7 +108,7 @@ def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], di
 
 
 def _refuse_old_forms(code: str) -> None:
-    """Raise `ValueError` with the new form for a code of the grammar before this one."""
+    """Raise `ValueError` that says the new form if a player code has an old form, such as `mc:200@2`."""
     name, _, text = code.partition(":")
     old_greedy, old_threads = code.endswith("@greedy"), name in ("mc", "ismcts") and "@" in text
     if name.split("@")[0] == "net" and old_greedy:
@@ -132,15 +133,15 @@ def _make_own(module: str, function: str) -> Player:
 
 
 def is_search(*codes: str) -> bool:
-    """Return whether one of the codes is of a search, which takes long."""
+    """Return whether one of the player codes names a search player, which is slow."""
     searches = {name for name, entry in PLAYERS.items() if entry.module == "agents.search"}
     return any(code.split(":")[0] in searches for code in codes)
 
 
 def player_digest(code: str) -> str:
-    """Return 8 hex digits that change when the player of a code does: its code, its parts, its weights.
+    """Return 8 hex digits that identify a player: they change if its source code, settings or weights change.
 
-    The weights are those of a player with an attribute `digest`. What a module loads by other means is not seen.
+    Weights count only if the player has an attribute `digest`. Other files that its module reads are not noticed.
     """
     name = code.partition(":")[0]
     module = PLAYERS[name].module if name in PLAYERS else name
@@ -151,6 +152,6 @@ def player_digest(code: str) -> str:
 
 
 def help_text() -> str:
-    """Return a line for each code."""
+    """Return text that lists the player codes, with one line of help for each."""
     lines = [f"  {name:8} {entry.help}" for name, entry in PLAYERS.items()]
     return "\n".join([*lines, f"  {OWN_PLAYER}   your own, made by calling the function"])

@@ -1,4 +1,4 @@
-"""Exact mean and variance of the sack's value, from what a seat knows about the row.
+"""Exact mean and variance of the value of the sack, from what a seat knows about the placed cards.
 
 All sets of cards are equal and every earlier card is public. So an opponent's face-down card is one of its set without
 the cards it has played, the removed one included: all equally likely, and independent of the other slots.
@@ -27,7 +27,7 @@ _CAT_SQUARES = np.array([sum(CARD_VALUES[c] ** 2 for c in range(NUM_CATS) if car
 
 @kernel
 def possible_cards(state: State, slot: int) -> int:
-    """Return the bit set of the cards that `slot` of a redacted state may hold; one bit where the card is known."""
+    """Return the cards that a slot of the row may hold, as an integer with one bit per card; one bit if it is known."""
     card = state.row[slot]
     if card >= 0:
         return 1 << card
@@ -36,7 +36,7 @@ def possible_cards(state: State, slot: int) -> int:
 
 @kernel
 def expected_sack_value(state: State) -> float:
-    """Return the mean value of the row of a redacted state, exact under the dog rules (R5).
+    """Return the expected value of the sack, exact under the rules for dogs (R5), from what the seat to act knows.
 
     Empty slots count as unknown cards. The sum of the cats is a sum of means. A cat is chased only if there is exactly
     one dog: a large dog chases the highest cat and a small dog the lowest. So the mean of the chased cat follows from
@@ -47,7 +47,7 @@ def expected_sack_value(state: State) -> float:
 
 @kernel
 def sack_moments(state: State) -> tuple[float, float]:
-    """Return mean and variance of the value of the row; see `expected_sack_value`.
+    """Return mean and variance of the value of the sack, from what the seat to act knows; see `expected_sack_value`.
 
     S is the sum of the cats in the row and C the cat that is chased (0 if none is). The value is S - C and its square
     S^2 - 2 S C + C^2. The moments of S add up over the slots. The other terms need the number of combinations in which
@@ -76,10 +76,10 @@ def sack_moments(state: State) -> tuple[float, float]:
 
 @kernel
 def _sum_chased_cats(state, dog):
-    """Return the sums of C and of C^2 - 2 S C over all combinations in which `dog` chases a cat C.
+    """Return the sums of C and of C^2 - 2 S C over all combinations of cards in which `dog` chases a cat C.
 
-    Cats are allowed one by one, beginning with the one that the dog chases last. Each newly allowed cat is the chased
-    one in exactly those combinations that its permission adds.
+    S is the sum of the cats in the row. Cats are allowed one by one, beginning with the one that the dog chases last.
+    Each newly allowed cat is the chased one in exactly those combinations that its permission adds.
     """
     allowed = 1 << RABBIT
     first = second = 0.0
@@ -97,7 +97,10 @@ def _sum_chased_cats(state, dog):
 
 @kernel
 def _count_with_one_dog(state, dog, allowed):
-    """Return number and sum of S of the combinations with `dog` in one slot and cards of `allowed` in all others."""
+    """Count the combinations of cards with `dog` in one slot and cards of `allowed` in all other slots.
+
+    Returns their number, and the sum over them of S, the sum of the cats in the row.
+    """
     none, one = 1, 0
     none_sum = one_sum = 0.0
     for slot in range(num_slots(state)):

@@ -1,11 +1,11 @@
 """Search players: `mc`, determinised Monte Carlo, and `ismcts`, information-set tree search.
 
-Both decide in the same way. The candidate actions are tried in the same worlds, which fit what the seat knows and what
-the others have done (`worlds.py`): each world is played to its end from every candidate. Sequential halving (Karnin,
-Koren and Somekh 2013) distributes the playouts: each of log2(candidates) rounds drops the worse half of the candidates,
-so the last two get most of the playouts. The action of `tuned` is the default. It is never dropped, and another action
-is only taken if its advantage over the default exceeds `CONFIDENCE` standard errors: without that, the noise of few
-playouts makes worse decisions than no search at all.
+Both decide in the same way. The candidate actions are tried in the same worlds: full states that fit what the seat has
+seen and what the others have done (`worlds.py`). Each world is played to its end from every candidate. Sequential
+halving (Karnin, Koren and Somekh 2013) distributes the playouts: each of log2(candidates) rounds drops the worse half
+of the candidates, so the last two get most of the playouts. The action of `tuned` is the default. It is never dropped,
+and another action is only taken if its advantage over the default exceeds `CONFIDENCE` standard errors: without that,
+the noise of few playouts makes worse decisions than no search at all.
 
 In `mc` the searching seat continues as `tuned`. In `ismcts` it learns within the playouts how to continue (`tree.py`).
 
@@ -34,7 +34,7 @@ MAX_THREADS = 256
 
 
 class Workspace(NamedTuple):
-    """Buffers for one decision."""
+    """Buffers that a search needs for one decision."""
 
     states: np.ndarray  # STATE [4]: the redacted state, a world, a playout, scratch
     candidates: np.ndarray  # int64 [NUM_CARDS]: candidate actions, the default first
@@ -46,7 +46,7 @@ class Workspace(NamedTuple):
 
 
 def create_workspace(playouts: int) -> Workspace:
-    """Allocate buffers for decisions with a number of playouts."""
+    """Allocate the buffers for search decisions with `playouts` playouts each."""
     return Workspace(
         states=np.zeros(4, STATE),
         candidates=np.zeros(NUM_CARDS, np.int64),
@@ -60,7 +60,7 @@ def create_workspace(playouts: int) -> Workspace:
 
 @kernel
 def list_candidates(state: State, default: int, candidates: np.ndarray) -> int:
-    """Write the candidate actions of a redacted state, the default first, and return their number."""
+    """Write the actions that a search compares into `candidates`, the default first; return how many there are."""
     candidates[0] = default
     count = 1
     for card in range(NUM_CARDS if state.phase == PLACE else 0):
@@ -75,7 +75,10 @@ def list_candidates(state: State, default: int, candidates: np.ndarray) -> int:
 
 @outlined_kernel
 def search_action(workspace: Workspace, playouts: int, learns: bool, random_bits: RandomBits) -> int:
-    """Return the action for the redacted state workspace.states[0]."""
+    """Return the action that a search with `playouts` playouts chooses in the redacted state workspace.states[0].
+
+    learns: whether the searching seat learns within the playouts how to continue (`ismcts`) or not (`mc`).
+    """
     default = heuristic_action(SELF, workspace.states[0], random_bits)
     count = list_candidates(workspace.states[0], default, workspace.candidates)
     rounds = 0
@@ -99,7 +102,10 @@ def search_action(workspace: Workspace, playouts: int, learns: bool, random_bits
 
 @kernel
 def _is_significant(advantage, square, worlds):
-    """Return whether a mean advantage is positive by more than CONFIDENCE standard errors."""
+    """Return whether the mean advantage of an action is positive by more than CONFIDENCE standard errors.
+
+    advantage, square: sums of the advantages and of their squares over `worlds` worlds.
+    """
     mean = advantage / worlds
     variance = square / worlds - mean * mean
     is_certain = mean * mean * worlds > CONFIDENCE * CONFIDENCE * variance
@@ -108,12 +114,12 @@ def _is_significant(advantage, square, worlds):
 
 @outlined_kernel
 def _try_in_world(workspace, count, learns, random_bits):
-    """Draw a world, play it to its end from each candidate, and add up the advantages over the default."""
+    """Draw a possible full state, play it out after each candidate action, and add up advantages over the default."""
     states = workspace.states
     seat = states[0].seat
     states[1] = states[0]
     draw_world(states[1], workspace.models, states[3:], split(random_bits, 0))
-    playout_bits = split(random_bits, 1)  # the same for all candidates, so that they differ in less by chance
+    playout_bits = split(random_bits, 1)  # the same for all candidates, so that chance affects their difference less
     default = 0.0
     for k in range(count):
         states[2] = states[1]
@@ -133,7 +139,7 @@ def _try_in_world(workspace, count, learns, random_bits):
 
 @kernel
 def _sort_candidates(workspace, count):
-    """Sort all candidates but the default by advantage, the best first (insertion sort)."""
+    """Sort all candidate actions but the default by advantage, the best first (insertion sort)."""
     for k in range(2, count):
         place = k
         while place > 1 and workspace.advantages[place] > workspace.advantages[place - 1]:
@@ -156,16 +162,17 @@ def _search_all(states, seeds, first, last, workspace, playouts, learns, out):
 
 
 class SearchPlayer:
-    """Player `mc`, or `ismcts` if it learns how to continue.
+    """Player that searches: determinised Monte Carlo (`mc`), or information-set tree search (`ismcts`) if `learns`.
 
-    Each of the threads decides a part of a view. Their number changes nothing but the time.
+    playouts: number of playouts for each decision. threads: number of CPU threads that share the decisions of a view;
+    it does not change the actions.
     """
 
     def __init__(self, playouts: int, *, learns: bool, threads: int = 1) -> None:
         self.playouts, self.learns, self.threads = playouts, learns, threads
 
     def act(self, view: View) -> np.ndarray:
-        """Return actions int64 [B]."""
+        """Return an action for each of the B decisions of `view`, int64 [B]."""
         actions = np.empty(len(view), np.int64)
 
         def decide(first: int, last: int) -> None:
@@ -179,7 +186,7 @@ class SearchPlayer:
 
 
 def make_search(playouts: int | str, threads: int | str = 1, *, learns: bool) -> SearchPlayer:
-    """Return a search player; numbers may be text, as in a player code. Raises `ValueError` naming a wrong one."""
+    """Make a search player; numbers may be text, as in a player code. Raise `ValueError` naming a wrong one."""
     return SearchPlayer(
         _read_count("playouts for a decision", playouts, MAX_PLAYOUTS),
         threads=_read_count("threads", threads, MAX_THREADS),
@@ -188,7 +195,7 @@ def make_search(playouts: int | str, threads: int | str = 1, *, learns: bool) ->
 
 
 def _read_count(name: str, text: int | str, largest: int) -> int:
-    """Return a whole number from 1 to `largest`, or raise `ValueError`."""
+    """Read a whole number from 1 to `largest` from text; raise `ValueError` naming it if it is another."""
     digits = str(text)
     if not (digits.isascii() and digits.isdigit() and 1 <= int(digits) <= largest):
         raise ValueError(f"a search takes 1 to {largest:,} {name}, as a whole number, not {text!r}")

@@ -1,10 +1,10 @@
-"""Search tree of `ismcts`: what the searching seat learns within one decision about the rest of the round.
+"""Search tree of the player `ismcts`: statistics on how the searching seat should continue the round.
 
 Single-observer information-set MCTS (Cowling, Powley and Whitehouse 2012): every iteration descends the same tree with
-another world. A node is a public history of bids and passes, so all worlds share it; the statistics of the searching
-seat's decisions are separate for each card that it may have placed. Selection is PUCT (Rosin 2011; Silver et al. 2017)
-with the seat's own model as the prior. Means are shrunk towards the mean of the node while visits are few. The other
-seats follow their models in the world, and so do all seats after the round.
+another world (possible full state). A node is a public history of bids and passes, so all worlds share it; the
+statistics of the searching seat's decisions are separate for each card that it may have placed. Selection is PUCT
+(Rosin 2011; Silver et al. 2017) with the seat's own model as the prior. Means are shrunk towards the mean of the node
+while visits are few. The other seats follow their models in the world, and so do all seats after the round.
 """
 
 from typing import NamedTuple
@@ -20,24 +20,24 @@ from felicity_env.random_stream import RandomBits, mix, split
 CHOICES = 2  # in an auction: pass (0) or raise (1)
 PRIOR = 0.9  # prior probability of the action that the seat's own model takes
 EXPLORATION = 0.5  # PUCT constant, in units of utility
-PSEUDO_VISITS = 20.0  # weight of the node's mean in the mean of a choice
-MAX_DEPTH = 80  # own decisions in an auction: at most 63 bids
+PSEUDO_VISITS = 20.0  # weight of the node's mean in the mean of a choice, in visits
+MAX_DEPTH = 80  # most decisions of a seat in one auction: at most 63 bids
 NO_NODE = -1
 
 
 class Tree(NamedTuple):
-    """Tree of one decision. Node 0 is the auction as it stands, or as it will open."""
+    """Search tree of one decision. Node 0 is the auction as it is now, or its beginning while cards are placed."""
 
-    size: np.ndarray  # int64 [1]: nodes in use
-    children: np.ndarray  # int64 [nodes, CHOICES]
+    size: np.ndarray  # int64 [1]: number of nodes in use
+    children: np.ndarray  # int64 [nodes, CHOICES]: node after each choice, or NO_NODE
     visits: np.ndarray  # float64 [nodes, NUM_CARDS, CHOICES]: by the card that the seat has placed
     totals: np.ndarray  # float64 [nodes, NUM_CARDS, CHOICES]: sums of utility
     path: np.ndarray  # int64 [MAX_DEPTH, 3]: node, card and choice of each own decision in this iteration
-    length: np.ndarray  # int64 [1]: own decisions in `path`
+    length: np.ndarray  # int64 [1]: number of own decisions in `path`
 
 
 def create_tree(iterations: int) -> Tree:
-    """Allocate a tree for a number of iterations; each adds at most one node."""
+    """Allocate a search tree for `iterations` iterations, each of which adds at most one node."""
     nodes = iterations + 2
     statistics = (nodes, NUM_CARDS, CHOICES)
     return Tree(
@@ -52,14 +52,14 @@ def create_tree(iterations: int) -> Tree:
 
 @kernel
 def clear(tree: Tree) -> None:
-    """Remove all nodes except an empty node 0."""
+    """Remove all nodes of the search tree except an empty node 0."""
     tree.size[0] = 0
     _add_node(tree)
 
 
 @kernel
 def _add_node(tree):
-    """Append an empty node and return its number."""
+    """Append an empty node to the search tree and return its index."""
     node = tree.size[0]
     tree.size[0] += 1
     tree.children[node] = NO_NODE
@@ -78,7 +78,7 @@ def iterate(
     random_bits: RandomBits,
     values: np.ndarray,
 ) -> None:
-    """Play the world `state` to its end, beginning with the action `first`, and add the result to the tree.
+    """Play `state` to its end, beginning with the action `first`, and add the result to the search tree.
 
     scratch, models: see `model_action`. values: see `utilities`.
     """
@@ -94,7 +94,7 @@ def iterate(
 
 @outlined_kernel
 def _descend(tree, state, first, models, scratch, random_bits):
-    """Play from `first` down the tree until the round ends or a new node was added."""
+    """Play the action `first`, then follow the search tree until the round ends or a new node was added."""
     seat, round_number = state.seat, state.round_number
     tree.length[0] = node = 0
     action = first
@@ -112,7 +112,10 @@ def _descend(tree, state, first, models, scratch, random_bits):
 
 @kernel
 def _follow(tree, node, state, action, is_own):
-    """Return the next node, or add it and return NO_NODE; note an own decision on the path."""
+    """Return the node of the search tree after `action`; if there is none yet, add it and return NO_NODE.
+
+    If `is_own`, the decision is recorded in the path.
+    """
     choice = min(action - PASS, 1)
     if is_own:
         entry = tree.path[tree.length[0]]
@@ -126,7 +129,10 @@ def _follow(tree, node, state, action, is_own):
 
 @kernel
 def _select(tree, node, state, advice):
-    """Return a pass or a raise by one by PUCT, for the card that the seat has placed; the prior favours `advice`."""
+    """Choose between passing and raising by one by PUCT, given the card that this seat has placed.
+
+    The prior favours the action `advice`.
+    """
     raised = PASS + state.high_bid + 1
     if state.high_bid + 1 > highest_legal_bid(state):
         return PASS

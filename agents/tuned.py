@@ -1,11 +1,11 @@
 """Linear bidder and card player: weighs sack value, its spread, mice, score and time by weights found with CMA-ES.
 
-It raises by one up to a limit: a weighted sum of the mean and spread of the sack's value, of what passing pays, of its
-mice and score against those of the others, and of the progress of the game. While placing, each card has a
-preference, also a weighted sum; a higher one makes it likelier.
+It raises by one up to a limit: a weighted sum of the mean and spread of the sack's value, of what a pass pays, of its
+mice and score relative to the other seats', and of the progress of the game. While placing, each card has a preference,
+also a weighted sum; a higher one makes the card likelier.
 
-Both have noise on purpose (`LIMIT_NOISE`, `CARD_NOISE`). A deterministic player is easy to read, and copies of it all
-place the same cards.
+Both have noise on purpose (`LIMIT_NOISE`, `CARD_NOISE`). A deterministic player is easy to predict, and copies of it
+all place the same cards.
 
 All inputs are public, remembered (the mice of the others follow from public payments) or follow from the exact
 distribution of hidden cards (`sack_value.py`). `tuned_weights.py` holds a set of weights for each number of players;
@@ -46,7 +46,7 @@ WEIGHTS = np.dtype(
                 ("own_card", np.float64),  # `CARD_EFFECTS` of its own card while that is face down
                 ("now", np.float64),  # mice that a pass pays now
                 ("last", np.float64),  # mice that the last pass of this round pays
-                ("rivals", np.float64),  # number of others still in the auction
+                ("rivals", np.float64),  # number of other seats still in the auction
                 ("place", np.float64),  # position after the start player
                 ("lead_mice", np.float64),  # own mice minus the mean of the others'
                 ("lead_score", np.float64),  # own score minus the best of the others'
@@ -54,7 +54,7 @@ WEIGHTS = np.dtype(
                 ("dry", np.float64),  # 1 in a dry round
                 ("refill", np.float64),  # 1 if the next bid lets the bank fill the mouse cards again
                 ("final", np.float64),  # 1 in the last round
-                ("alone", np.float64),  # least mean value it buys for 1 as the last seat without a bid
+                ("alone", np.float64),  # least mean value for which the last seat buys at 1 mouse (nobody bid)
                 # terms of the preference for placing a card now
                 ("card", np.float64, NUM_CARDS),  # for each card
                 ("card_dry", np.float64, NUM_CARDS),  # ... added in a dry round
@@ -78,13 +78,13 @@ for _seats in range(2, MAX_SEATS + 1):
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
-    """Return the action of the acting seat in a redacted state."""
+    """Return the action of the seat to act, given a state with only what this seat may know."""
     return linear_action(state, BY_SEATS[state.num_seats], random_bits)
 
 
 @kernel
 def linear_action(state: State, weights: State, random_bits: RandomBits) -> int:
-    """Return the action under other weights, a record of `WEIGHTS`."""
+    """Return the action of the linear player with the given weights, a record of `WEIGHTS`."""
     if state.phase == PLACE:
         return draw_card(state, weights, random_bits)
     limit = bid_limit(state, weights)
@@ -93,7 +93,7 @@ def linear_action(state: State, weights: State, random_bits: RandomBits) -> int:
 
 @outlined_kernel
 def bid_limit(state: State, w: State) -> float:
-    """Return the highest bid that the acting seat is willing to make, without noise."""
+    """Return the highest bid that the acting seat is willing to make, a weighted sum of features without noise."""
     mean, variance = sack_moments(state)
     if is_alone(state):
         return mean + 1 - w.alone
@@ -117,7 +117,7 @@ def bid_limit(state: State, w: State) -> float:
 
 @outlined_kernel
 def draw_card(state: State, w: State, random_bits: RandomBits) -> int:
-    """Draw a card in hand from the softmax of preference / CARD_NOISE: the highest after Gumbel noise is added."""
+    """Draw the card to place from the softmax of preference / CARD_NOISE over the cards in hand, by Gumbel noise."""
     seat = state.seat
     slope = w.value_over * progress(state) + w.value_place * wrap(state, seat - state.start_seat)
     slope += w.value_lead_mice * lead_in_mice(state, seat) / 10 + w.value_lead_score * lead_in_score(state, seat) / 10
@@ -143,7 +143,7 @@ def progress(state: State) -> float:
 
 @kernel
 def lead_in_mice(state: State, seat: int) -> float:
-    """Return the mice of `seat` minus the mean of the others'."""
+    """Return the mice of `seat` minus the mean of the other seats' mice."""
     total = 0
     for other in range(state.num_seats):
         total += state.mice[other]
@@ -152,7 +152,7 @@ def lead_in_mice(state: State, seat: int) -> float:
 
 @kernel
 def lead_in_score(state: State, seat: int) -> float:
-    """Return the score of `seat` minus the best of the others'."""
+    """Return the score of `seat` minus the highest score of the other seats."""
     best = -1000
     for other in range(state.num_seats):
         if other != seat:

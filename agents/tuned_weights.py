@@ -1,4 +1,4 @@
-"""Weights of `tuned` for each number of players, found by `python -m experiments tune`."""
+"""Weights of the player `tuned` for 3, 4 and 5 players, found by `python -m experiments tune`."""
 
 WEIGHTS_BY_PLAYERS = {
     3: {

@@ -1,10 +1,10 @@
 """Worlds for search: full states that fit what a seat knows, weighted by what the other seats have done.
 
 Uniform worlds (`information.resample`) treat every card that a player may still have as equally likely. But players do
-not place cards at random, nor bid for sacks that they have spoiled. Here every other seat gets a random model out of
-`MODELS`, and its face-down card is the one that this model places from a random hand that fits. Model and card are
-drawn again while the model would not have made the seat's standing bid. The last of `TRIES` draws is accepted in any
-case, and with probability `DOUBT` a card is uniform, so every world that fits stays possible.
+not place cards at random, nor bid for sacks that they have spoiled. Here every other seat gets a random player of
+`MODELS` as its model, and its face-down card is the one that this model places from a random hand that fits. Model and
+card are drawn again while the model would not have made the seat's current bid. The last of `TRIES` draws is accepted
+in any case, and with probability `DOUBT` a card is uniform, so every world that fits stays possible.
 """
 
 import numpy as np
@@ -28,16 +28,16 @@ from felicity_env.kernel import outlined_kernel
 from felicity_env.random_stream import RandomBits, draw_below, mix, split
 
 MODELS = np.array([heuristic_number(code) for code in ("tuned", "tuned", "ev", "anchor")])
-SELF = heuristic_number("tuned")  # model of the searching seat
+SELF = heuristic_number("tuned")  # player assumed for the searching seat in playouts
 DOUBT = 1 / 8
 TRIES = 4
 
 
 @outlined_kernel
 def draw_world(world: State, models: np.ndarray, scratch: np.ndarray, random_bits: RandomBits) -> None:
-    """Complete a redacted state in place, and write the number of each seat's model into `models` [seats].
+    """Fill in the hidden cards of a redacted state in place, and draw the player assumed for each seat.
 
-    scratch: STATE [1].
+    models: int64 [seats], receives the numbers of these compiled players. scratch: STATE [1], workspace.
     """
     viewer = world.seat
     for seat in range(world.num_seats):
@@ -52,7 +52,7 @@ def draw_world(world: State, models: np.ndarray, scratch: np.ndarray, random_bit
 
 @outlined_kernel
 def _draw_owner(world, models, scratch, slot, owner, random_bits):
-    """Draw the card in `slot`, and the model, removed card and hand of its owner."""
+    """Draw the hidden card in `slot`, and the assumed player, removed card and hand of the seat that placed it."""
     unseen = world.deck & ~world.played[owner]
     hand = unseen
     removed = card = NO_CARD
@@ -77,7 +77,7 @@ def _draw_owner(world, models, scratch, slot, owner, random_bits):
 
 @outlined_kernel
 def _place_card(world, model, scratch, owner, hand, random_bits):
-    """Return the card that a model places from `hand`, at a time when nobody had passed and been paid yet."""
+    """Return the card that the assumed player places from `hand`, with all mice as they were before anyone passed."""
     scratch[0] = world
     state = scratch[0]
     for seat in range(world.num_seats):
@@ -92,7 +92,7 @@ def _place_card(world, model, scratch, owner, hand, random_bits):
 
 @outlined_kernel
 def _would_bid(world, model, scratch, slot, owner, card, random_bits):
-    """Return whether a model that has placed `card` makes its seat's standing bid."""
+    """Return whether the assumed player, having placed `card`, would have made the current bid of its seat."""
     if world.phase != AUCTION or world.bids[owner] == 0:
         return True
     scratch[0] = world

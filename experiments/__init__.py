@@ -1,1 +1,1 @@
-"""Questions about the game, its players and the trainers, with their stored answers. `README.md` is the index."""
+"""Experiments that answer questions about the game, the players and the trainers; `README.md` lists the answers."""

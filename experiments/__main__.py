@@ -1,4 +1,4 @@
-"""Command line of the questions: `python -m experiments QUESTION [options]`. The answers are in README.md."""
+"""Command line of the experiments: `python -m experiments QUESTION [options]`. `README.md` lists the answers."""
 
 import sys
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ QUESTIONS = {name: verb for group in GROUPS.values() for name, verb in group.ite
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the question that the first argument names, or list all questions; return the exit status."""
+    """Run the experiment for the question that the first argument names, or list all; return the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] in (["-h"], ["--help"]):
         print(list_questions())
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def list_questions() -> str:
-    """Return the help text: every question in its group."""
+    """Return the help text of `python -m experiments`: a line for each question, in groups."""
     width = max(map(len, QUESTIONS))
     lines = ["usage: python -m experiments QUESTION [options]   (QUESTION --help lists its options)"]
     for title, verbs in GROUPS.items():

@@ -1,4 +1,4 @@
-"""Results on disk: figures with the command, settings, commit, versions and machine that they come from."""
+"""Results in JSON files: measured numbers with the command, settings, commit, versions and machine that gave them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,24 +12,24 @@ from agents.tools.provenance import describe_measurement
 
 RESULTS = Path(__file__).parent / "results"  # the results that the pages show
 TRIALS = Path("runs/results")  # all other results
-WITHOUT_INFLUENCE = ("workers", "out", "write")  # settings that do not change the figures
+WITHOUT_INFLUENCE = ("workers", "out", "write")  # settings that do not change the measured numbers
 
 
 def write_result(name: str, config: Any, results: Any, *, started: float, question: str | None = None) -> Path:
-    """Store `results` with their provenance as `store` does, and return the path.
+    """Write measured `results` with their provenance (settings, commit, machine, ...) to a JSON file; return its path.
 
-    started: `time.monotonic()` when the measurement began. question: the question as the command line names it; by
-    default the name of the result with hyphens.
+    The function `store` chooses the path from the name. started: `time.monotonic()` when the measurement began.
+    question: the question as the command line names it; by default the name of the result with hyphens.
     """
     command = f"experiments {question or name.replace('_', '-')}"
     return store(name, describe_measurement(command, config, started=started) | {"results": results})
 
 
 def store(name: str, content: Mapping[str, Any]) -> Path:
-    """Write `results/NAME.json` if the result stored there has the same settings, else `runs/results/NAME.json`.
+    """Write a result to `results/NAME.json` if a result with the same settings is there, else to `runs/results`.
 
-    So a trial never changes what the pages show. Move a first result to `experiments/results` by hand. The figures of
-    a result belong into the folder of the path that is returned.
+    A trial with other settings therefore never changes what the pages show. Move the first result of a new question
+    to `experiments/results` by hand. Save plots of a result in the folder of the returned path.
     """
     path = RESULTS / f"{name}.json"
     if not path.exists():
@@ -52,7 +52,7 @@ def _with_influence(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_result(name: str) -> dict[str, Any]:
-    """Return the stored result of that name with its provenance."""
+    """Read a stored result and its provenance (settings, commit, machine, ...) from `results/NAME.json`."""
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 

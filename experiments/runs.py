@@ -1,4 +1,4 @@
-"""Training runs that questions need, each in a process of its own as a user would start it."""
+"""Training runs that experiments need; each runs in a separate process, as a user would start it."""
 
 import json
 import subprocess
@@ -19,10 +19,11 @@ from train.storage import CONFIG, CURVE, EVALUATION, create_run_folder
 
 
 def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str, Any]:
-    """Train the run in `folder` unless it is finished; return its settings, commit, minutes, results and curve.
+    """Train a run in `folder` to its end; return its settings, commit, minutes, evaluation and learning curve.
 
-    A run that was interrupted is resumed. quiet: write the output of the process to FOLDER.log. Raises `UserError` if
-    training fails or the folder holds a run with other settings, and `KeyboardInterrupt` after Ctrl-C.
+    A finished run is only read, an interrupted run is resumed. quiet: write the output of the process to FOLDER.log.
+    Raises `UserError` if training fails or the folder holds a run with other settings, and `KeyboardInterrupt` after
+    Ctrl-C.
     """
     if not (folder / CONFIG).exists():
         create_run_folder(replace(config, out=folder))
@@ -42,9 +43,9 @@ def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str,
 
 
 def train_runs(runs: Sequence[tuple[Path, Config]], *, workers: int) -> Iterator[dict[str, Any]]:
-    """Train the run of each folder and config, `workers` at a time; yield what `train_run` returns, in order.
+    """Train a run for each pair of folder and settings, `workers` of them at the same time; yield results in order.
 
-    With several workers the output of each process goes to FOLDER.log.
+    A result is the dict that `train_run` returns. With several workers the output of each process goes to FOLDER.log.
     """
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(train_run, folder, config, quiet=workers > 1) for folder, config in runs]
@@ -52,11 +53,14 @@ def train_runs(runs: Sequence[tuple[Path, Config]], *, workers: int) -> Iterator
             for future in futures:
                 yield future.result()
         finally:
-            pool.shutdown(cancel_futures=True)  # after Ctrl-C the running ones save and stop, and no others start
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C the running processes save and stop, and no others start
 
 
 def _resume(folder: Path, log: Path | None) -> None:
-    """Run `python -m train --resume FOLDER`, which starts from the settings if there is no checkpoint yet."""
+    """Run `python -m train --resume FOLDER`; it starts at the beginning if there is no checkpoint yet.
+
+    log: file for the output of the process, or None to show it.
+    """
     command = [sys.executable, "-m", "train", "--resume", str(folder)]
     if log is None:
         status = subprocess.run(command, check=False).returncode
@@ -70,10 +74,11 @@ def _resume(folder: Path, log: Path | None) -> None:
 
 
 def estimate_over_seeds(runs: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Estimate the mean over training seeds and blocks of `runs`, an array [blocks] of the same blocks for each seed.
+    """Estimate the mean, with its 95 % interval, of a value that was measured for several training seeds.
 
-    Returns mean, 95 % interval and the mean of each seed. The bootstrap resamples seeds as well as blocks; with few
-    seeds the interval is rough.
+    `runs` holds one array [blocks] per training seed. A block is one deal under all rotations of the seats; all seeds
+    are measured on the same blocks. Returns the mean, its interval and the mean of each seed. The bootstrap resamples
+    both seeds and blocks; with few seeds the interval is rough.
     """
     win_shares, rng = np.array(runs), np.random.default_rng(0)
     num_seeds, num_blocks = win_shares.shape

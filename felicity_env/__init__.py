@@ -1,7 +1,7 @@
 """Felicity: The Cat in the Sack, a hidden-card auction game, as a reinforcement-learning environment.
 
-PettingZoo AEC: `from felicity_env import felicity_v0`. Many games side by side: `Batch`. One seat learns:
-`gymnasium.make("felicity_env:felicity/Seat-v0")`. The rules are in RULES.md.
+PettingZoo (AEC): `from felicity_env import felicity_v0`. Many games in parallel: `Batch`. Gymnasium, with one learning
+seat: `gymnasium.make("felicity_env:felicity/Seat-v0")`. The rules are in RULES.md.
 """
 
 import gymnasium

@@ -1,4 +1,4 @@
-"""First look at the environment: `python -m felicity_env` prints the version, a position and where to go next."""
+"""Command `python -m felicity_env`: prints the version, an example position and pointers to commands and documents."""
 
 from felicity_env import RULES_VERSION, __version__, notation
 from felicity_env.render.text import render_view
@@ -20,7 +20,7 @@ Examples and rules:  README.md and felicity_env/RULES.md"""
 
 
 def main() -> None:
-    """Print the version, a position as its acting seat sees it, and where to go next."""
+    """Print the version, an example position as the seat to act sees it, and pointers to commands and documents."""
     state = notation.loads(GAME).final_states()[0]
     print(f"felicity-env {__version__}, rules {RULES_VERSION}\n")
     print(render_view(state, int(state.seat)))

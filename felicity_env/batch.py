@@ -1,4 +1,4 @@
-"""Many games side by side, written into reused buffers: the face for self-play and for measuring players.
+"""Batch of games that are stepped together, for self-play and for measuring players; buffers are reused.
 
     batch = Batch(1024, num_players=4, seed=0)
     batch.step(policy(batch.observations, batch.action_masks))    # one decision in every game, whichever seat acts
@@ -38,20 +38,20 @@ from felicity_env.setups import find_setup, standard_setup
 
 
 class Batch:
-    """`num_games` games of Felicity, stepped together. Arrays are overwritten by every step: copy what you keep.
+    """Batch of `num_games` games of Felicity, stepped together. Every step overwrites the arrays: copy what you keep.
 
     num_games: number of games, B. num_players: seats of the standard setup, one number for all games or one per game.
     seed: seed of all deals and of the players' randomness, 0 to 2**63 - 1. reward: a key of `rewards.REWARDS`.
-    open_mice: show the seats how many mice the others hold. setup: a `Setup`, the name of one or a JSON file, or a
-    sequence with one per game, in place of `num_players`. threads: cores that share a step. record: keep the actions of
-    the games in progress for `game`. autoreset: restart a game in the step that finishes it; without it a finished game
-    takes no more actions.
+    open_mice: show each seat how many mice the other seats hold. setup: a `Setup`, the name of one or a JSON file, or a
+    sequence with one per game; it replaces `num_players`. threads: number of CPU threads used for each step. record:
+    keep the actions of the games in progress, which `game` returns. autoreset: begin the next game in the step that
+    finishes one; without it a finished game takes no more actions.
 
     Public buffers: `observations` float32 [B, OBS_SIZE] and `action_masks` int8 [B, NUM_ACTIONS] of the seat to act;
     `seats` int64 [B], the seat to act; `rewards` float64 [B, MAX_SEATS] and `terminated` bool [B] of the last step;
-    `scores` int64 [B, MAX_SEATS] and `final_states` STATE [B], written where terminated; `states` STATE [B], the truth,
-    not for players; `game_seeds` uint64 [B], the seed of each game in progress, not for players; `episodes` int64 [B],
-    the number of the game in progress.
+    `scores` int64 [B, MAX_SEATS] and `final_states` STATE [B], written where terminated; `states` STATE [B], with all
+    hidden cards, not for players; `game_seeds` uint64 [B], the seed of each game in progress, not for players;
+    `episodes` int64 [B], the index of the game in progress in its sequence of games, from 0.
     """
 
     PUBLIC = (
@@ -98,26 +98,26 @@ class Batch:
 
     @property
     def num_players(self) -> np.ndarray:
-        """Number of seats in each game, int16 [B]."""
+        """Number of seats in each of the B games, int16 [B]."""
         return self.states["num_seats"]
 
     @property
     def seed(self) -> int:
-        """Seed of the last `reset` that had one."""
+        """Seed given to the latest `reset` that was called with a seed."""
         return int(self._seed)
 
     @property
     def settings(self) -> Settings:
-        """Settings of a step for kernels that play in `buffers`."""
+        """Settings that compiled functions need to play a step: seed, reward, open mice and autoreset."""
         return Settings(self._seed, self._reward_code, self.open_mice, self.autoreset)
 
     # --- beginning games ---
 
     def reset(self, seed: int | None = None, deals: Sequence[Mapping[str, Any] | None] | None = None) -> None:
-        """Begin a new game everywhere: episode 0 of `seed`, or without a seed the next episode of every game.
+        """Begin a new game at every index: episode 0 of `seed`, or, without a seed, the next episode of each game.
 
-        deals: for each game None, or the parts of its deal to be set (as in `raw_env.reset`); later episodes are drawn.
-        Raises `ValueError` and changes nothing if a deal is impossible.
+        deals: for each game None, or the parts of its deal to set (as in `raw_env.reset`). Later episodes are dealt at
+        random. Raises `ValueError` and changes nothing if a deal is impossible.
         """
         new_seed = self._seed if seed is None else np.uint64(check_seed(seed))
         episodes = np.zeros(self.num_games, np.int64) if seed is not None else self.episodes + 1
@@ -133,7 +133,7 @@ class Batch:
     def start(self, states: np.ndarray, seeds: np.ndarray) -> None:
         """Begin every game at a given position, STATE [B]; the players' randomness comes from `seeds`, uint64 [B].
 
-        A position may be any state before the end of a game. Later episodes are dealt as always.
+        A position may be any state before the end of a game. Later episodes are dealt from the batch's seed.
         """
         if states.shape != self.states.shape or states.dtype != STATE or seeds.shape != self.game_seeds.shape:
             raise ValueError(
@@ -144,14 +144,14 @@ class Batch:
         self._show_all()
 
     def restart(self, indices: np.ndarray) -> None:
-        """Abandon the games at `indices`: each begins its next episode."""
+        """Abandon the games at `indices` and begin the next episode of each."""
         games = self._check_indices(indices)
         self.episodes[games] += 1
         restart_games(self.buffers, games, self._seed)
         write_acting_observations(self.buffers, games, self.open_mice)
 
     def _deal_with_overrides(self, deals: Any, seed: np.uint64, episodes: np.ndarray) -> dict[int, np.void]:
-        """Return the first states of the games whose entry in `deals` sets parts of the deal."""
+        """Return {index: initial state} for the games whose entry in `deals` sets parts of the deal."""
         if deals is None:
             return {}
         if len(deals) != self.num_games:
@@ -174,10 +174,11 @@ class Batch:
     # --- playing ---
 
     def step(self, actions: np.ndarray, indices: np.ndarray | None = None) -> None:
-        """Play one decision in every game: `actions`, any integers [B]. A finished game restarts (see `autoreset`).
+        """Play one action in every game: `actions`, integers [B]. A finished game restarts (see `autoreset`).
 
-        indices: play only in these games (distinct), `actions` in their order; the other games keep their buffers.
-        Raises `ValueError` naming game, seat and what is legal if any action is illegal, and then plays none.
+        indices: play only in these games (distinct), with `actions` in the order of `indices`; the other games keep
+        their buffers. Raises `ValueError` naming game, seat and legal actions if any action is illegal; then none is
+        played.
         """
         games = self._all if indices is None else self._check_indices(indices)
         checked = self._check_actions(actions, games)
@@ -187,7 +188,7 @@ class Batch:
             play_parallel(self.buffers, games, checked, self.threads, self.settings)
 
     def play_random(self, num_steps: int) -> None:
-        """Play `num_steps` decisions in every game, uniform over the legal actions, as the player `random` would."""
+        """Play `num_steps` actions in every game, each uniform over the legal actions (as the player `random`)."""
         if self.threads == 1:
             play_random_chunk(self.buffers, 0, self.num_games, num_steps, self.settings)
         else:
@@ -219,28 +220,37 @@ class Batch:
     # --- looking at games ---
 
     def view(self, indices: np.ndarray | None = None) -> View:
-        """Return what the seats to act (in the games at `indices`) may know: the argument of a player's `act`."""
+        """Return what the seats to act may know, in all games or those at `indices`, for a player's `act`."""
         games = self._all if indices is None else self._check_indices(indices)
         states, seats = np.empty(len(games), STATE), self.seats[games]
         redact_games(self.states, games, seats, states)
         return View(states, seats, self.decision_seeds(games))
 
     def decision_seeds(self, indices: np.ndarray | None = None) -> np.ndarray:
-        """Return the random bits that the seats to act (in the games at `indices`) may use, uint64 [K]."""
+        """Return 64 random bits for each seat to act, in every game or the K games at `indices`; uint64 [K].
+
+        A player derives the randomness of its decision from them.
+        """
         games = self._all if indices is None else self._check_indices(indices)
         seeds = np.empty(len(games), np.uint64)
         write_acting_seeds(self.buffers, games, seeds)
         return seeds
 
     def observe(self, seats: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Write what `seats` (one, or [B]) see now into `out`, float32 [B, OBS_SIZE], and return it."""
+        """Write the observation of one seat in each game into `out`, float32 [B, OBS_SIZE], and return it.
+
+        seats: one seat for all games, or one per game [B]. out: a new array by default.
+        """
         seats = self._check_seats(seats)
         out = self._check_out(out, OBS_SIZE)
         write_observations(self.states, seats, self.open_mice, out)
         return out
 
     def privileged(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Write everything, hidden cards too, from the place of the seat to act: float32 [B, PRIVILEGED_SIZE]."""
+        """Write the full state of each game, hidden cards included, into `out` and return it; for critics only.
+
+        out: float32 [B, PRIVILEGED_SIZE], a new array by default. Seats are relative to the seat to act.
+        """
         out = self._check_out(out, PRIVILEGED_SIZE)
         if self.threads == 1:
             observe_everything_chunk(self.states, self.seats, 0, self.num_games, out)
@@ -249,10 +259,10 @@ class Batch:
         return out
 
     def game(self, index: int) -> Game:
-        """Return the game in progress at `index` (with `autoreset=False` also a finished one) as setup, deal, actions.
+        """Return the record (setup, deal, actions) of the game in progress at `index`.
 
-        Raises `ValueError` unless the batch was made with `record=True`, and if the game began with `start` in the
-        middle of a deal.
+        With `autoreset=False` the game may also be finished. Raises `ValueError` unless the batch was made with
+        `record=True`, and if the game began with `start` in the middle of a deal.
         """
         if not len(self.buffers.first_states):
             raise ValueError("actions are not kept: make the batch with record=True")
@@ -261,7 +271,10 @@ class Batch:
         return Game(self.setups[index], deal, tuple(actions.tolist()))
 
     def _check_out(self, out: np.ndarray | None, size: int) -> np.ndarray:
-        """Return `out`, or a new array; a kernel would write past the end of one that is too small."""
+        """Return `out`, or a new array if it is None; raise `ValueError` unless it is float32 of shape [B, `size`].
+
+        Compiled code does not check bounds: it would write past the end of an array that is too small.
+        """
         shape = (self.num_games, size)
         if out is None:
             return np.empty(shape, np.float32)
@@ -278,12 +291,12 @@ class Batch:
     # --- saving and restoring ---
 
     def clone(self) -> dict[str, np.ndarray]:
-        """Return the games in progress and the state of their seeds as plain arrays, for `restore` of such a batch."""
+        """Return a copy of the games in progress and of their random state, as plain arrays that `restore` takes."""
         arrays = {name: getattr(self.buffers, name).copy() for name in _CLONED}
         return arrays | {"states": _view_bytes(self.states).copy(), "seed": np.array([self._seed])}
 
     def restore(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Continue from a `clone`. Raise `ValueError` and change nothing if it is of another kind of batch."""
+        """Continue from what `clone` returned; raise `ValueError` and change nothing if it does not fit this batch."""
         expected = self.clone()
         for name, array in expected.items():
             if name not in saved or saved[name].shape != array.shape or saved[name].dtype != array.dtype:
@@ -299,12 +312,12 @@ _CLONED = ("game_seeds", "episodes", "decisions")
 
 
 def _view_bytes(states: np.ndarray) -> np.ndarray:
-    """Return the memory of states [B] as uint8 [B, bytes of a state]."""
+    """Return a view of the memory of B states as bytes, uint8 [B, size of a state]."""
     return states.view(np.uint8).reshape(len(states), -1)
 
 
 def _setups_by_game(num_games: int, num_players: Any, setup: Any) -> list[Setup]:
-    """Return the setup of each game [B]."""
+    """Return the setup of each of the B games, given one setup (or number of players) for all games or one per game."""
     if setup is not None and (isinstance(setup, Setup | str) or np.ndim(setup) == 0):
         return [find_setup(setup)] * num_games
     if setup is None and np.ndim(num_players) == 0:
@@ -314,5 +327,5 @@ def _setups_by_game(num_games: int, num_players: Any, setup: Any) -> list[Setup]
         raise ValueError(f"{name} must be one for all games or one per game: {num_games}, not {len(listed)}")
     find = standard_setup if setup is None else find_setup
     different = {repr(item): item for item in listed}
-    known = {text: find(item) for text, item in different.items()}  # a file is read once
+    known = {text: find(item) for text, item in different.items()}  # so that a file is read only once
     return [known[repr(item)] for item in listed]

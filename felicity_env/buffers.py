@@ -1,4 +1,4 @@
-"""Buffers of a batch of games, and the kernels that play in them. `batch.Batch` is their public face."""
+"""Buffers of a batch of games, and the compiled functions that play in them. `batch.Batch` is the public class."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,32 +27,35 @@ from felicity_env.player import random_action
 from felicity_env.random_stream import RandomBits, decision_seed, next_game_seed
 from felicity_env.rewards import step_rewards
 
-MAX_DECISIONS = MAX_ROUNDS * (MAX_SEATS + MAX_BID + MAX_SEATS)  # a card each, at most all bids, a pass each
+MAX_DECISIONS = MAX_ROUNDS * (MAX_SEATS + MAX_BID + MAX_SEATS)  # per round: a card per seat, every bid, a pass per seat
 
 
 class Buffers(NamedTuple):
-    """Everything a batch owns, as the kernels take it; B games. `Batch.PUBLIC` names those that are its attributes."""
+    """Arrays of a batch of B games, in the form that compiled functions take.
 
-    observations: np.ndarray  # float32 [B, OBS_SIZE]: of the seat to act
-    action_masks: np.ndarray  # int8 [B, NUM_ACTIONS]: of the seat to act
+    `Batch.PUBLIC` names the arrays that are also attributes of `Batch`.
+    """
+
+    observations: np.ndarray  # float32 [B, OBS_SIZE]: observation of the seat to act
+    action_masks: np.ndarray  # int8 [B, NUM_ACTIONS]: action mask of the seat to act
     seats: np.ndarray  # int64 [B]: the seat to act; NO_SEAT in a game that stays finished
-    rewards: np.ndarray  # float64 [B, MAX_SEATS]: of the last step
-    terminated: np.ndarray  # bool [B]: the last step finished the game
+    rewards: np.ndarray  # float64 [B, MAX_SEATS]: rewards of the last step
+    terminated: np.ndarray  # bool [B]: whether the last step finished the game
     scores: np.ndarray  # int64 [B, MAX_SEATS]: written where terminated
-    states: np.ndarray  # STATE [B]
+    states: np.ndarray  # STATE [B]: current states, with all hidden cards
     final_states: np.ndarray  # STATE [B]: written where terminated
     game_seeds: np.ndarray  # uint64 [B]: seed of the game in progress
-    episodes: np.ndarray  # int64 [B]: number of the game in progress, from 0
+    episodes: np.ndarray  # int64 [B]: index of the game in progress in its sequence of games, from 0
     decisions: np.ndarray  # int64 [B, MAX_SEATS]: decisions that each seat has taken in this game
-    blanks: np.ndarray  # STATE [setups]: the state that a game of each setup starts from
+    blanks: np.ndarray  # STATE [setups]: the state before the deal, for each setup
     setup_numbers: np.ndarray  # int64 [B]: the setup of each game, an index of `blanks`
     first_states: np.ndarray  # STATE [B], or [0] without `record`: the state that the game in progress began with
     actions: np.ndarray  # int8 [B, MAX_DECISIONS], or [0, MAX_DECISIONS]: actions of the game in progress
-    lengths: np.ndarray  # int64 [B], or [0]: number of those actions
+    lengths: np.ndarray  # int64 [B], or [0]: number of entries of `actions` in use
 
 
 class Settings(NamedTuple):
-    """Settings that a step depends on besides the buffers, as the kernels take them."""
+    """Settings of a batch that compiled functions need to play a step, in addition to the buffers."""
 
     seed: Any  # uint64: seed of the batch
     reward: int  # see `rewards.reward_code`
@@ -61,7 +64,7 @@ class Settings(NamedTuple):
 
 
 def allocate(setups: Sequence[Setup], *, record: bool) -> Buffers:
-    """Return the buffers of a batch in which game k plays setups[k]."""
+    """Allocate the buffers of a batch in which game k has the setup setups[k]; with `record` also for its actions."""
     different, num_games = list(dict.fromkeys(setups)), len(setups)
     numbers = {setup: number for number, setup in enumerate(different)}
     return Buffers(
@@ -86,7 +89,7 @@ def allocate(setups: Sequence[Setup], *, record: bool) -> Buffers:
 
 @kernel
 def _restart(b, game, seed):
-    """Deal the next episode of a game."""
+    """Deal the episode with the index b.episodes[game] and begin it."""
     b.game_seeds[game] = next_game_seed(seed, game, b.episodes[game])
     b.states[game] = b.blanks[b.setup_numbers[game]]
     deal(b.states[game], b.game_seeds[game])
@@ -95,7 +98,7 @@ def _restart(b, game, seed):
 
 @kernel
 def _begin_game(b, game):
-    """Set what a batch keeps about a game to the beginning of it; the state is dealt."""
+    """Set the counters and records of a game to its beginning; its state must be dealt already."""
     b.decisions[game] = 0
     b.seats[game] = b.states[game].seat
     if len(b.lengths):
@@ -105,7 +108,7 @@ def _begin_game(b, game):
 
 @kernel
 def write_observation(b: Buffers, game: int, open_mice: bool) -> None:
-    """Write the observation and the action mask of the seat to act; a finished game keeps its last observation."""
+    """Write observation and action mask of the seat to act in a game; a finished game keeps its last observation."""
     state = b.states[game]
     if state.seat == NO_SEAT:
         b.action_masks[game] = 0
@@ -116,7 +119,7 @@ def write_observation(b: Buffers, game: int, open_mice: bool) -> None:
 
 @kernel
 def advance(b: Buffers, game: int, action: int, settings: Settings) -> None:
-    """Play one decision in one game: everything but the next observation, which `write_observation` writes."""
+    """Play one action in one game and update all buffers except the observation, which `write_observation` writes."""
     state = b.states[game]
     if len(b.lengths):
         b.actions[game, b.lengths[game]] = action
@@ -132,7 +135,7 @@ def advance(b: Buffers, game: int, action: int, settings: Settings) -> None:
 
 @kernel
 def _finish(b, game, settings):
-    """Keep the result of a finished game, and restart it if the batch restarts games."""
+    """Store the final state and the scores of a finished game, and begin its next episode if `autoreset` is on."""
     state = b.states[game]
     b.final_states[game] = state
     for seat in range(state.num_seats):
@@ -144,7 +147,7 @@ def _finish(b, game, settings):
 
 @kernel
 def acting_seed(b: Buffers, game: int) -> RandomBits:
-    """Return the random bits that the seat to act may use: the one way in which decisions are counted."""
+    """Return the random bits for the seat to act; they depend on the game, the seat and the number of its decisions."""
     seat = b.seats[game]
     return decision_seed(b.game_seeds[game], seat, b.decisions[game, seat])
 
@@ -198,7 +201,7 @@ def write_acting_observations(b, indices, open_mice):
 
 @kernel
 def find_illegal(b, indices, actions):
-    """Return the first position in `indices` whose action is illegal, or -1."""
+    """Return the first k for which actions[k] is illegal in the game indices[k], or -1 if all are legal."""
     for k in range(len(indices)):
         if not is_legal(b.states[indices[k]], actions[k]):
             return k

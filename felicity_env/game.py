@@ -1,8 +1,9 @@
-"""The rules of Felicity: The Cat in the Sack. THE FILE TO READ; it follows RULES.md in order and cites its numbers.
+"""Rules of the game Felicity: The Cat in the Sack, in the order of RULES.md and with its rule numbers.
 
-A game is one record of type `STATE`. `deal` starts it, `legal_actions` lists what the acting seat may do, `step` plays
-an action (without checking it: the faces do), `score` and `rank` give the result. All chance is in the deal; a clone is
-a copy of the record. The same functions run compiled (see `kernel.py`) and as plain Python.
+To understand the project, read this file first. A game is one record of type `STATE`. `deal` starts it, `legal_actions`
+lists what the acting seat may do, `step` plays an action without checking it (the environments check), `score` and
+`rank` give the result. All chance is in the deal; a copy of the record is a clone of the game. The same functions run
+compiled (see `kernel.py`) and as plain Python.
 
 Actions: 0..9 place that card, `PASS` = 10, `PASS + b` bids b mice.
 """
@@ -16,7 +17,7 @@ import numpy as np
 from felicity_env.kernel import kernel
 from felicity_env.random_stream import RandomBits, draw_below, mix
 
-RULES_VERSION = 1  # changes when a stored game would play otherwise
+RULES_VERSION = 1  # increases when stored games would replay differently
 
 # --- R1: what is in the box -------------------------------------------------------------------------------------------
 
@@ -24,11 +25,11 @@ CARD_VALUES = (-8, -5, 3, 5, 8, 11, 15, 0, 0, 0)  # R1.1: seven cats, rabbit, la
 NUM_CARDS = 10
 NUM_CATS = 7
 RABBIT, LARGE_DOG, SMALL_DOG = 7, 8, 9
-NO_CARD = -1  # an empty place
-HIDDEN = -2  # a card that the holder of a redacted state does not know
+NO_CARD = -1  # no card: an empty slot, or nothing removed
+HIDDEN = -2  # a card that is masked because a seat may not know it (see `information.redact`)
 
 MAX_SEATS = 5
-MAX_SETS = 6  # one a seat and the dummy's, which is always the last
+MAX_SETS = 6  # one set for each seat, and the dummy's, which is always the last
 DUMMY = 5
 MAX_SLOTS = 5
 MAX_ROUNDS = 9
@@ -49,7 +50,7 @@ STATE = np.dtype(
         np.record,
         np.dtype(
             [
-                # the setup (R2.1-R2.5), constant through a game
+                # the setup (R2.1-R2.5), constant during a game
                 ("num_seats", np.int16),  # 2..5
                 ("has_dummy", np.int16),  # 0 or 1: a set of cards without a player (R2.5)
                 ("deck", np.int16),  # bit c: card c belongs to every set
@@ -57,28 +58,28 @@ STATE = np.dtype(
                 ("mouse_cards", np.int16, MAX_POTS),  # mice that fill each mouse card, left to right, then zeros
                 # the deal, known in part (R8.1)
                 ("removed", np.int16, MAX_SEATS),  # card out of each seat's set; NO_CARD: none taken; HIDDEN: not known
-                ("hands", np.int16, MAX_SEATS),  # bit c: the seat holds card c; HIDDEN
-                ("dummy_cards", np.int16, MAX_ROUNDS),  # in the order turned; NO_CARD past the end; HIDDEN
+                ("hands", np.int16, MAX_SEATS),  # bit c: the seat holds card c; or HIDDEN
+                ("dummy_cards", np.int16, MAX_ROUNDS),  # in the order turned up; NO_CARD past the end; or HIDDEN
                 # the table
                 ("round_number", np.int16),  # 0..8 (every np.record has a method `round`)
                 ("phase", np.int16),  # PLACE, AUCTION, OVER
-                ("seat", np.int16),  # who acts; NO_SEAT when over
-                ("start_seat", np.int16),  # who placed and bid first in this round
-                ("row", np.int16, MAX_SLOTS),  # card per slot, left to right; NO_CARD: none yet; HIDDEN
-                ("row_size", np.int16),  # slots that hold a card
+                ("seat", np.int16),  # seat to act; NO_SEAT when the game is over
+                ("start_seat", np.int16),  # seat that places and bids first in this round
+                ("row", np.int16, MAX_SLOTS),  # card in each slot, left to right; NO_CARD: none yet; or HIDDEN
+                ("row_size", np.int16),  # number of slots that hold a card
                 ("face_up", np.int16),  # slots 0..face_up-1 are face up; 0 while placing
                 ("pots", np.int16, MAX_POTS),  # mice on each mouse card: 0 once taken or never filled
-                ("bids", np.int16, MAX_SEATS),  # 0: has not bid or has passed
-                ("in_auction", np.int16, MAX_SEATS),  # 0 once passed
+                ("bids", np.int16, MAX_SEATS),  # latest bid of each seat; 0: has not bid or has passed
+                ("in_auction", np.int16, MAX_SEATS),  # 1, or 0 once the seat has passed
                 ("high_bid", np.int16),
-                ("passes", np.int16),  # in this round
-                ("mice", np.int16, MAX_SEATS),  # in hands; secret at the table but kept by memory (R8.2)
+                ("passes", np.int16),  # number of passes in this round
+                ("mice", np.int16, MAX_SEATS),  # that each seat holds; they follow from public payments (R8.2)
                 ("bank", np.int16),
-                # the past
+                # earlier rounds
                 ("cat_points", np.int16, MAX_SEATS),  # sum of the cats won
-                ("gain", np.int16, MAX_SEATS),  # mice + cat points won this round (kept until the next card is placed)
-                ("played", np.int16, MAX_SETS),  # bit c: card c of that set lay in an earlier round
-                ("last_winner", np.int16),  # of the last finished round; NO_SEAT: nobody bought, or none is finished
+                ("gain", np.int16, MAX_SEATS),  # mice + cat points won this round; reset by the next round's first card
+                ("played", np.int16, MAX_SETS),  # bit c: card c of that set was placed in an earlier round
+                ("last_winner", np.int16),  # buyer in the last finished round; NO_SEAT: nobody bought, or no round yet
                 ("last_price", np.int16),
                 ("last_value", np.int16),  # value of the sack sold, dogs resolved; 0 if none was
             ],
@@ -92,19 +93,19 @@ STATE = np.dtype(
 
 @dataclass(frozen=True)
 class Setup:
-    """Setup of a game: the table before the deal (R2.1-R2.5); `setups.SETUPS` names the standard ones.
+    """Setup of a game: seats, mouse cards, bank, dummy, mice, rounds and cards (R2.1-R2.5); see `setups.SETUPS`.
 
-    Raises `ValueError` with the reason when no such game can be played.
+    Raises `ValueError` with the reason if such a game cannot be played.
     """
 
     seats: int
-    mouse_cards: tuple[int, ...]  # mice that fill each, left to right; one fewer than seats
-    bank: int  # before the first fill
-    dummy: bool = False
-    mice: int = 15
+    mouse_cards: tuple[int, ...]  # mice on each mouse card when full, left to right; one card fewer than seats
+    bank: int  # mice in the bank before the first fill
+    dummy: bool = False  # whether a set of cards without a player takes part
+    mice: int = 15  # of each seat at the beginning
     rounds: int = 9
-    cards: tuple[int, ...] = tuple(range(NUM_CARDS))  # which of the ten make up a set
-    removed: int = 1  # cards taken out of each set unseen: 0 or 1
+    cards: tuple[int, ...] = tuple(range(NUM_CARDS))  # cards of each set, of the ten that exist
+    removed: int = 1  # number of cards taken out of each set unseen, 0 or 1
 
     def __post_init__(self) -> None:
         for name in ("mouse_cards", "cards"):
@@ -117,7 +118,7 @@ class Setup:
                 raise ValueError(f"impossible setup: {reason}")
 
     def _faults(self) -> Iterator[tuple[bool, str]]:
-        """Yield (whether the setup has this fault, the reason) for each possible fault."""
+        """Yield a pair for each possible fault: whether the setup has it, and the message that explains it."""
         yield not 2 <= self.seats <= MAX_SEATS, f"seats must be 2 to {MAX_SEATS}, not {self.seats}"
         yield self.dummy and self.seats == MAX_SEATS, f"{MAX_SEATS} seats and a dummy need {MAX_SLOTS + 1} slots"
         yield self.removed not in (0, 1), f"removed must be 0 or 1, not {self.removed}"
@@ -135,16 +136,16 @@ class Setup:
 
     @property
     def hand_size(self) -> int:
-        """Number of cards in a full hand."""
+        """Number of cards that each seat holds at the beginning of a game."""
         return len(self.cards) - self.removed
 
     @property
     def total_mice(self) -> int:
-        """Number of mice in the game, which is constant (F1)."""
+        """Total number of mice in all hands, in the bank and on the mouse cards; constant during a game (F1)."""
         return self.seats * self.mice + self.bank
 
     def blank_state(self) -> np.ndarray:
-        """Return an array [1] of STATE with the setup written in and nothing dealt."""
+        """Return the state before the deal, as an array [1] of STATE: the setup is filled in, no card is dealt."""
         states = np.zeros(1, STATE)
         state = states[0]
         state.num_seats, state.has_dummy, state.num_rounds = self.seats, self.dummy, self.rounds
@@ -157,7 +158,7 @@ class Setup:
 
 @kernel
 def deal(state: State, seed: RandomBits) -> None:
-    """Draw the removed cards, the dummy's order and the start player from `seed`, and begin the game (R2.4-R2.7)."""
+    """Draw removed cards, order of the dummy's cards and start player from `seed`; begin the game (R2.4-R2.7)."""
     bits = mix(np.uint64(seed))
     for seat in range(state.num_seats):
         if state.removed[seat] != NO_CARD:
@@ -176,7 +177,10 @@ def deal(state: State, seed: RandomBits) -> None:
 
 @kernel
 def begin(state: State) -> None:
-    """Fill hands and mouse cards and start round 1; removed cards, dummy and start player are set (R2.4, R2.7)."""
+    """Fill the hands and the mouse cards and start round 1 (R2.4, R2.7).
+
+    The removed cards, the dummy's cards and the start player must be set already.
+    """
     for seat in range(state.num_seats):
         removed = state.removed[seat]
         state.hands[seat] = state.deck if removed == NO_CARD else state.deck & ~(1 << removed)
@@ -187,13 +191,13 @@ def begin(state: State) -> None:
 
 @kernel
 def dummy_size(state: State) -> int:
-    """Return the number of cards that the dummy has to turn: its set without the one removed (R2.5)."""
+    """Return the number of cards in the dummy's pile: its set without the card removed from it, if any (R2.5)."""
     return count_cards(state.deck) - (0 if state.removed[0] == NO_CARD else 1)
 
 
 @kernel
 def count_cards(cards: int) -> int:
-    """Return the number of cards in a bit set."""
+    """Return the number of cards in a set of cards, an integer with one bit per card."""
     count = 0
     while cards:
         cards &= cards - 1
@@ -203,7 +207,7 @@ def count_cards(cards: int) -> int:
 
 @kernel
 def nth_card(cards: int, n: int) -> int:
-    """Return the n-th lowest card of a bit set, counted from 0."""
+    """Return the n-th lowest card (from n = 0) in a set of cards, an integer with one bit per card."""
     card = 0
     while True:
         if cards >> card & 1:
@@ -218,7 +222,7 @@ def nth_card(cards: int, n: int) -> int:
 
 @kernel
 def start_round(state: State) -> None:
-    """Clear the row, put the dummy's next card leftmost, and give the turn to the start player (R3.1, R3.2)."""
+    """Start a round: clear the row, put the dummy's card first, if any, and let the start player act (R3.1, R3.2)."""
     state.row[:] = NO_CARD
     state.row_size = 0
     if state.has_dummy:
@@ -234,13 +238,13 @@ def start_round(state: State) -> None:
 
 @kernel
 def num_slots(state: State) -> int:
-    """Return the number of cards in a full row: one per seat and the dummy's."""
+    """Return the number of cards in a full row: one per seat, and one more if there is a dummy."""
     return state.num_seats + state.has_dummy
 
 
 @kernel
 def slot_owner(state: State, slot: int) -> int:
-    """Return the seat whose card is in `slot`, or DUMMY (R3.1, R3.2)."""
+    """Return the seat that places its card in `slot` of the row in this round, or DUMMY (R3.1, R3.2)."""
     if slot < state.has_dummy:
         return DUMMY
     return wrap(state, state.start_seat + slot - state.has_dummy)
@@ -248,7 +252,7 @@ def slot_owner(state: State, slot: int) -> int:
 
 @kernel
 def wrap(state: State, seat: int) -> int:
-    """Return a number from -num_seats to 2 * num_seats - 1 as a seat: clockwise past the last seat comes seat 0."""
+    """Return `seat` modulo the number of seats; `seat` must be from -num_seats to 2 * num_seats - 1."""
     if seat < 0:
         return seat + state.num_seats
     return seat - state.num_seats if seat >= state.num_seats else seat
@@ -256,7 +260,7 @@ def wrap(state: State, seat: int) -> int:
 
 @kernel
 def place(state: State, card: int) -> None:
-    """Place a card of the acting seat face down; when the row is full the auction opens (R3.1, R4.1)."""
+    """Place a card of the acting seat face down in the row; once the row is full, open the auction (R3.1, R4.1)."""
     if state.row_size == state.has_dummy:
         state.gain[:] = 0
     state.hands[state.seat] &= ~(1 << card)
@@ -275,19 +279,19 @@ def place(state: State, card: int) -> None:
 
 @kernel
 def is_alone(state: State) -> bool:
-    """Return whether one seat is left in the auction."""
+    """Return whether all seats but one have passed in this auction."""
     return state.passes == state.num_seats - 1
 
 
 @kernel
 def highest_legal_bid(state: State) -> int:
-    """Return the most that the acting seat may bid: its mice, or 1 when it is alone (R4.3, R4.8)."""
+    """Return the highest bid that the acting seat may make: its mice, at most 1 if all others passed (R4.3, R4.8)."""
     return min(state.mice[state.seat], 1 if is_alone(state) else MAX_BID)
 
 
 @kernel
 def bid(state: State, amount: int) -> None:
-    """Raise to `amount` for the acting seat; a seat that is alone in the auction buys at once (R4.3, R4.8)."""
+    """Bid `amount` mice for the acting seat; if all others have passed, it buys the sack at once (R4.3, R4.8)."""
     state.bids[state.seat] = amount
     state.high_bid = amount
     if is_alone(state):
@@ -298,7 +302,7 @@ def bid(state: State, amount: int) -> None:
 
 @kernel
 def pass_turn_on(state: State) -> None:
-    """Give the turn to the next seat clockwise that has not passed (R4.2)."""
+    """Give the turn to the next seat, clockwise, that has not passed in this auction (R4.2)."""
     seat = wrap(state, state.seat + 1)
     while not state.in_auction[seat]:
         seat = wrap(state, seat + 1)
@@ -307,7 +311,7 @@ def pass_turn_on(state: State) -> None:
 
 @kernel
 def pass_pays(state: State) -> int:
-    """Return the mice on the lowest mouse card still filled, which the next pass takes; else 0 (R4.4)."""
+    """Return the number of mice that the acting seat would take from a mouse card by passing now, or 0 (R4.4)."""
     if state.phase != AUCTION or is_alone(state):
         return 0
     return state.pots[state.passes]
@@ -315,7 +319,10 @@ def pass_pays(state: State) -> int:
 
 @kernel
 def leave_auction(state: State) -> None:
-    """Pass: take the own bid back and the next mouse card (R4.4); if all others have passed, scrap the row (R4.9)."""
+    """Pass for the acting seat, which takes the mice of the next mouse card (R4.4).
+
+    If all others have passed already, the row is discarded (R4.9).
+    """
     if is_alone(state):
         scrap_row(state)
         return
@@ -335,7 +342,7 @@ def leave_auction(state: State) -> None:
 
 @kernel
 def sell(state: State, winner: int) -> None:
-    """Sell the sack: `winner` pays the highest bid to the bank, takes it and starts the next round (R4.6, R5.8)."""
+    """Sell the sack: `winner` pays its bid to the bank, scores the cats and starts the next round (R4.6, R5.8)."""
     value = sack_value(state.row, num_slots(state))
     state.mice[winner] -= state.high_bid
     state.bank += state.high_bid
@@ -347,7 +354,10 @@ def sell(state: State, winner: int) -> None:
 
 @kernel
 def scrap_row(state: State) -> None:
-    """Put the row into the box unsold; the start player stays and no mouse card is filled (R4.9, R6.3)."""
+    """Discard the placed cards of this round because nobody bought the sack (R4.9).
+
+    The start player stays, and no mice are put on the mouse cards for the next round (R6.3).
+    """
     state.last_winner, state.last_price, state.last_value = NO_SEAT, 0, 0
     finish_round(state, state.start_seat, False)
 
@@ -357,7 +367,10 @@ def scrap_row(state: State) -> None:
 
 @kernel
 def find_chased_cat(row: Any, size: int) -> int:
-    """Return the cat that leaves with the dog of a face-up row, or NO_CARD if no cat leaves (R5.1-R5.7)."""
+    """Return the cat that a dog chases out of a sold sack, or NO_CARD if no cat leaves (R5.1-R5.7).
+
+    row: the cards of the sack, none hidden. size: number of these cards.
+    """
     dogs = 0
     large = False
     lowest = highest = NO_CARD
@@ -376,7 +389,7 @@ def find_chased_cat(row: Any, size: int) -> int:
 
 @kernel
 def sack_value(row: Any, size: int) -> int:
-    """Return the sum of the cats of a face-up row that are left once the dogs have gone (R5, R7.1)."""
+    """Return the points of a sack: the sum of its cats without the one that a dog chases out (R5, R7.1)."""
     chased = find_chased_cat(row, size)
     value = 0
     for slot in range(size):
@@ -389,7 +402,7 @@ def sack_value(row: Any, size: int) -> int:
 
 @kernel
 def finish_round(state: State, next_start: int, fill: bool) -> None:
-    """Remember the cards, fill the mouse cards if allowed, and start the next round; or end the game (R6)."""
+    """Finish a round: store its cards, refill the mouse cards if `fill`, and begin the next round, if any (R6)."""
     if state.round_number + 1 == state.num_rounds:
         state.phase = OVER
         state.seat = NO_SEAT
@@ -405,7 +418,7 @@ def finish_round(state: State, next_start: int, fill: bool) -> None:
 
 @kernel
 def fill_mouse_cards(state: State) -> None:
-    """Fill all mouse cards from the bank if it holds enough for all, else none (R6.1, R6.2)."""
+    """Put mice from the bank on all mouse cards if it holds enough for all of them, else on none (R6.1, R6.2)."""
     total = mice_to_fill(state)
     if state.bank < total:
         return
@@ -416,7 +429,7 @@ def fill_mouse_cards(state: State) -> None:
 
 @kernel
 def mice_to_fill(state: State) -> int:
-    """Return the sum of all mouse cards (R6.1)."""
+    """Return the number of mice that fill all mouse cards (R6.1)."""
     total = 0
     for k in range(state.num_seats - 1):
         total += state.mouse_cards[k]
@@ -425,7 +438,10 @@ def mice_to_fill(state: State) -> int:
 
 @kernel
 def last_pot(state: State) -> int:
-    """Return the mice on the last mouse card, which the last seat to pass takes; 0 throughout a dry round (R6.2)."""
+    """Return the mice on the last mouse card, which the last seat to pass takes.
+
+    It is 0 throughout a dry round, which is a round without mice on the mouse cards (R6.2).
+    """
     return state.pots[state.num_seats - 2]
 
 
@@ -440,13 +456,13 @@ def is_terminal(state: State) -> bool:
 
 @kernel
 def score(state: State, seat: int) -> int:
-    """Return the score of a seat: cats won and mice held (R7.1)."""
+    """Return the score of a seat: the points of the cats that it has won plus its mice (R7.1)."""
     return state.cat_points[seat] + state.mice[seat]
 
 
 @kernel
 def rank(state: State, seat: int) -> int:
-    """Return 1 + the number of seats strictly ahead, by score and then by the sum of cats (R7.2)."""
+    """Return the rank of a seat: 1 + the number of seats strictly ahead, by score, then by the sum of cats (R7.2)."""
     own = score(state, seat)
     ahead = 0
     for other in range(state.num_seats):
@@ -472,7 +488,7 @@ def step(state: State, action: int) -> None:
 
 @kernel
 def is_legal(state: State, action: int) -> bool:
-    """Return whether the acting seat may play `action`, any integer, now (R3.1, R4.3, R4.4, R4.8)."""
+    """Return whether `action` (any integer) is legal for the acting seat (R3.1, R4.3, R4.4, R4.8)."""
     if state.phase == PLACE:
         return 0 <= action < NUM_CARDS and (state.hands[state.seat] >> action) & 1 == 1
     if state.phase == AUCTION:
@@ -482,7 +498,7 @@ def is_legal(state: State, action: int) -> bool:
 
 @kernel
 def legal_actions(state: State, seat: int, mask: Any) -> None:
-    """Write the action mask [NUM_ACTIONS] of `seat`: 1 where legal; all zero unless `seat` is to act (R8.1)."""
+    """Write the action mask of `seat` into `mask` [NUM_ACTIONS]: 1 where legal; all 0 unless it is its turn (R8.1)."""
     hand = lowest = highest = 0
     if seat == state.seat and state.phase == PLACE:
         hand = state.hands[seat]
@@ -491,13 +507,13 @@ def legal_actions(state: State, seat: int, mask: Any) -> None:
     for card in range(NUM_CARDS):
         mask[card] = (hand >> card) & 1
     mask[PASS] = lowest > 0
-    for action in range(PASS + 1, NUM_ACTIONS):  # a comparison at each place is faster than a loop of unknown length
+    for action in range(PASS + 1, NUM_ACTIONS):  # faster than a loop of unknown length
         mask[action] = lowest <= action <= highest
 
 
 @kernel
 def num_legal_actions(state: State) -> int:
-    """Return the number of legal actions of the acting seat; there is at least one while the game is not over."""
+    """Return the number of legal actions of the acting seat; it is at least 1 until the game is over."""
     if state.phase == PLACE:
         return count_cards(state.hands[state.seat])
     return 1 + max(0, highest_legal_bid(state) - state.high_bid)
@@ -505,7 +521,7 @@ def num_legal_actions(state: State) -> int:
 
 @kernel
 def nth_legal_action(state: State, n: int) -> int:
-    """Return the n-th lowest legal action of the acting seat, counted from 0, without reading a mask."""
+    """Return the n-th lowest legal action of the acting seat, counted from n = 0; needs no action mask."""
     if state.phase == PLACE:
         return nth_card(state.hands[state.seat], n)
     return PASS if n == 0 else PASS + state.high_bid + n

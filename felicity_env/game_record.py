@@ -1,4 +1,4 @@
-"""Games as (setup, deal, actions), the text of cards and actions, and checks of deals and actions.
+"""Records of games (setup, deal, actions), cards and actions as text, and checks of deals and actions.
 
 All chance is in the deal, so setup, deal and actions replay a game exactly.
 """
@@ -47,24 +47,24 @@ def is_integer(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Deal:
-    """The outcome of all chance in a game (R2.4-R2.6)."""
+    """Deal of a game, its only random part: removed cards, order of the dummy's cards, start seat (R2.4-R2.6)."""
 
-    removed: tuple[int, ...]  # card of each seat; () where none is removed
-    dummy: tuple[int, ...]  # cards in the order turned; () without a dummy
+    removed: tuple[int, ...]  # card removed from each seat's set; () if none are removed
+    dummy: tuple[int, ...]  # the dummy's cards in the order turned up; () without a dummy
     start_seat: int
 
     @classmethod
     def from_state(cls, state: State) -> "Deal":
-        """Read the deal from a state before its first decision."""
+        """Read the deal of a game from its state before the first decision."""
         removed = tuple(int(card) for card in state.removed[: state.num_seats] if card != NO_CARD)
         dummy = tuple(int(card) for card in state.dummy_cards if card != NO_CARD)
         return cls(removed, dummy, int(state.start_seat))
 
 
 def draw_deal(setup: Setup, seed: int, overrides: Mapping[str, Any] | None = None) -> Deal:
-    """Return the deal that `seed` gives, with the parts in `overrides` (`removed`, `dummy`, `start_seat`) replaced.
+    """Draw a deal from `seed`; parts in `overrides` (`removed`, `dummy`, `start_seat`) are used instead of drawn ones.
 
-    Raises `ValueError` naming the fault if `overrides` cannot be dealt in `setup`.
+    Raises `ValueError` naming the fault if `overrides` is impossible in `setup`.
     """
     states = setup.blank_state()
     deal_from_seed(states[0], np.uint64(seed))
@@ -76,7 +76,7 @@ def draw_deal(setup: Setup, seed: int, overrides: Mapping[str, Any] | None = Non
 
 
 def initial_states(setup: Setup, deal: Deal) -> np.ndarray:
-    """Return an array [1] of STATE before the first decision of a game."""
+    """Return the state of a game before its first decision, as an array [1] of STATE."""
     states = setup.blank_state()
     state = states[0]
     state.removed[: setup.seats] = deal.removed or NO_CARD
@@ -87,7 +87,7 @@ def initial_states(setup: Setup, deal: Deal) -> np.ndarray:
 
 
 def check_overrides(setup: Setup, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parts of a deal as tuples and ints; raise `ValueError` naming the first that cannot be dealt."""
+    """Check the parts of a deal that a caller sets; return them as tuples and ints, or raise `ValueError`."""
     if not isinstance(overrides, Mapping):
         raise ValueError(f"deal must be a mapping with keys from {DEAL_KEYS}, not {overrides!r}")
     unknown = [key for key in overrides if key not in DEAL_KEYS]
@@ -135,19 +135,19 @@ def _check_start_seat(setup: Setup, value: Any) -> int:
 
 
 def card_text(card: int) -> str:
-    """Return `-8` .. `15`, `R`, `D` or `d`; raise `ValueError` unless `card` is 0..9."""
+    """Format a card as `-8` .. `15` (cats), `R` (rabbit), `D` or `d` (dogs); raise `ValueError` unless it is 0..9."""
     if not is_integer(card) or not 0 <= card < NUM_CARDS:
         raise ValueError(f"a card is an integer from 0 to {NUM_CARDS - 1}, not {card!r}")
     return CARD_TEXTS[card]
 
 
 def cards_text(cards: Iterable[int]) -> str:
-    """Return the texts of cards, separated by blanks."""
+    """Format cards as text, separated by blanks, as in `-8 R d`."""
     return " ".join(card_text(card) for card in cards)
 
 
 def action_text(action: int) -> str:
-    """Return `place 15`, `pass` or `bid 7`; raise `ValueError` unless `action` is 0..73."""
+    """Format an action as `place 15`, `pass` or `bid 7`; raise `ValueError` unless it is 0..73."""
     if not is_integer(action) or not 0 <= action < NUM_ACTIONS:
         raise ValueError(f"an action is an integer from 0 to {NUM_ACTIONS - 1}, not {action!r}")
     if action < NUM_CARDS:
@@ -156,7 +156,7 @@ def action_text(action: int) -> str:
 
 
 def legal_text(state: State) -> str:
-    """Return what the acting seat may do, in words and action numbers."""
+    """Describe the legal actions of the acting seat in words and action numbers, for error messages."""
     actions = [int(nth_legal_action(state, n)) for n in range(num_legal_actions(state))]
     if state.phase == PLACE:
         numbers = " ".join(map(str, actions))
@@ -170,7 +170,7 @@ def legal_text(state: State) -> str:
 
 
 def check_action(state: State, action: object) -> int:
-    """Return `action` as an int; raise `ValueError` naming seat, action and what is legal if it cannot be played."""
+    """Return `action` as an int; if it is illegal, raise `ValueError` naming seat, action and legal actions."""
     if is_terminal(state):
         raise ValueError(f"the game is over; no seat can play {action!r}")
     if not is_integer(action) or not 0 <= int(action) < NUM_ACTIONS:  # type: ignore[call-overload]
@@ -186,14 +186,14 @@ def check_action(state: State, action: object) -> int:
 
 @dataclass(frozen=True)
 class Game:
-    """A whole game or the beginning of one; `actions` are checked when it is replayed."""
+    """Record of a finished or unfinished game: setup, deal and actions, which are checked when it is replayed."""
 
     setup: Setup
     deal: Deal
     actions: tuple[int, ...] = field(default=())
 
     def states(self) -> Iterator[tuple[int | None, State]]:
-        """Replay the game: yield (None, first state), then (action, state after it) for each action.
+        """Replay the game: yield (None, initial state), then (action, state after it) for each action.
 
         The state is one record that changes in place; copy it to keep it. Raises `ValueError` at an illegal action.
         """
@@ -208,6 +208,6 @@ class Game:
             yield checked, states[0]
 
     def final_states(self) -> np.ndarray:
-        """Return an array [1] of STATE: the position after the last action."""
+        """Return the state after the last action of the game, as an array [1] of STATE."""
         *_, (_, state) = self.states()
         return np.array([state], dtype=STATE)

@@ -1,9 +1,9 @@
-"""The Gymnasium face: one seat learns, players sit in the others.
+"""Gymnasium environments in which one seat learns and given players sit in the other seats.
 
     env = gymnasium.make("felicity_env:felicity/Seat-v0", num_players=4)
     envs = gymnasium.make_vec("felicity_env:felicity/Seat-v0", num_envs=64, vectorization_mode="vector_entry_point")
 
-The mask of legal actions is in `info["action_mask"]` and in `action_masks()`, where sb3-contrib looks for it.
+The action mask is in `info["action_mask"]` and in `action_masks()`, where sb3-contrib looks for it.
 """
 
 import secrets
@@ -34,13 +34,14 @@ FINAL_KEYS = ("score", "cat_points", "mice", "rank", "seat")
 
 
 class SeatVectorEnv(VectorEnv):
-    """Games of Felicity side by side with one learner each; a finished game restarts within the step (SAME_STEP).
+    """Games of Felicity in parallel, with one learner in each; a finished game restarts in the same step (SAME_STEP).
 
-    num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup; not read if `setup` is given.
-    seat: the learner's seat, or None to rotate from game to game. opponents: a player with `act(view)` for all other
-    seats, or one for each in seating order from the learner; uniform random by default. illegal: what an illegal
-    action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice: show the mice of the others. setup:
-    a `Setup`, the name of one in `SETUPS`, or a .json file. threads: cores that share a step. render_mode: only None.
+    num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup; ignored if `setup` is given.
+    seat: the learner's seat, or None to change it from game to game. opponents: a player with `act(view)` for all other
+    seats, or a list of one for each, clockwise from the learner; uniform random by default. illegal: what an illegal
+    action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice: show the learner the mice of the
+    other seats. setup: a `Setup`, the name of one in `SETUPS`, or a .json file. threads: number of CPU threads used for
+    each step. render_mode: only None.
 
     Observations are new arrays each step, float32 [B, OBS_SIZE]; actions are integers [B] from 0 to 73. `infos` has
     `action_mask` int8 [B, NUM_ACTIONS] and `seat` int64 [B]; when games finish, also `final_obs` and `final_info`
@@ -81,7 +82,7 @@ class SeatVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin new games; options: `{"deal": ...}` as in `raw_env`, dealt in every game."""
+        """Begin new games. The option `{"deal": ...}` sets parts of the deal of every game, as in `raw_env.reset`."""
         overrides = (options or {}).get("deal")
         deals = None if overrides is None else [overrides] * self.num_envs
         if seed is None and not self._seeded:
@@ -92,7 +93,7 @@ class SeatVectorEnv(VectorEnv):
         return self.games.observations.copy(), self._infos()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play the learners' actions and go on to their next decisions."""
+        """Play one action of each learner, and then the other seats until each learner is to act again."""
         games = self.games
         if self.illegal == "raise":
             games.step(actions)
@@ -108,14 +109,14 @@ class SeatVectorEnv(VectorEnv):
         return actions.astype(np.int64)
 
     def _step_any(self, actions: np.ndarray) -> None:
-        """Play actions that may be illegal."""
+        """Play one action of each learner; illegal ones are replaced or end the game, as the setting `illegal` says."""
         in_range = (actions >= 0) & (actions < NUM_ACTIONS)
         legal = in_range & (self.action_masks()[np.arange(self.num_envs), np.where(in_range, actions, 0)] == 1)
         stand_in = np.where(legal, actions, RandomPlayer().act(self.batch.view()))
         self.games.step(stand_in, abandon=np.flatnonzero(~legal) if self.illegal == "terminate" else None)
 
     def action_masks(self) -> np.ndarray:
-        """Return the legal actions of the learners, int8 [num_envs, NUM_ACTIONS]."""
+        """Return the action masks of the learners, int8 [num_envs, NUM_ACTIONS]: 1 for each legal action."""
         return self.games.action_masks.copy()
 
     def _infos(self) -> dict[str, Any]:
@@ -144,10 +145,10 @@ class SeatVectorEnv(VectorEnv):
 
 
 class SeatEnv(gymnasium.Env):
-    """One game of Felicity at a time, with one learner: a `SeatVectorEnv` of one game.
+    """Environment with one learner that plays one game at a time; wraps a `SeatVectorEnv` with one game.
 
     num_players, seat, opponents, illegal, reward, open_mice, setup: as for `SeatVectorEnv`. render_mode: "ansi"
-    (`render` returns text of what the learner may know), "human" (the text is printed after every step) or None.
+    (`render` returns the table as text, as the learner may know it), "human" (it is printed after each step) or None.
 
     `reset(seed=s)` deals game 0 of `Batch(seed=s)`. `info` has `action_mask` int8 [NUM_ACTIONS] and `seat`; at the end
     also `score`, `cat_points`, `mice` and `rank`.
@@ -187,16 +188,16 @@ class SeatEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin a new game; options: `{"deal": ...}` as in `raw_env`."""
+        """Begin a new game. The option `{"deal": ...}` sets parts of its deal, as in `raw_env.reset`."""
         super().reset(seed=seed)
         has_next = self._over and seed is None and "deal" not in (options or {})
-        if not has_next:  # after the end of a game the vector has dealt the next one already
+        if not has_next:  # after the end of a game the vector environment has dealt the next one already
             self._vector.reset(seed=seed, options=options)
         self._over, self._playing = False, True
         return self._vector.games.observations[0].copy(), self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Play the learner's action and go on to its next decision."""
+        """Play an action of the learner, and then the other seats until it is to act again or the game is over."""
         if self._over or not self._playing:
             raise ValueError("no game is being played: call reset()")
         if not is_integer(action):
@@ -210,7 +211,7 @@ class SeatEnv(gymnasium.Env):
         return observations[0].copy(), float(games.rewards[0]), self._over, False, self._info()
 
     def action_masks(self) -> np.ndarray:
-        """Return the learner's legal actions, int8 [NUM_ACTIONS]; all zero once the game is over."""
+        """Return the learner's action mask, int8 [NUM_ACTIONS]: 1 where legal; all zero once the game is over."""
         mask = self._vector.action_masks()[0]
         return np.zeros_like(mask) if self._over else mask
 
@@ -220,7 +221,7 @@ class SeatEnv(gymnasium.Env):
         return {"action_mask": self.action_masks(), "seat": int(self._vector.games.seats[0])}
 
     def render(self) -> str | None:  # type: ignore[override]
-        """Return ("ansi") or print ("human") the table as the learner may know it."""
+        """Draw the table as text, as the learner may know it; return it ("ansi") or print it ("human")."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
             return None

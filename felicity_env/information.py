@@ -1,8 +1,8 @@
-"""Information, what a seat may know (R8): redacted states, worlds that fit them, and the memory of a whole game.
+"""Information of a seat (R8): states with hidden cards masked, possible full states, and all that a seat has seen.
 
-`redact` hides what no memory of public events can tell. `resample` fills in something possible, every consistent world
-with the same probability: the removed cards and the order of the dummy are uniform by R2.4 and R2.5, and each unseen
-card of a seat is taken as equally likely to have been placed (a prior; players may judge better).
+`redact` masks what a seat cannot know even if it remembers all public events. `resample` fills in possible cards; every
+full state that fits is equally likely. The removed cards and the order of the dummy are uniform by R2.4 and R2.5, and
+each unseen card of a seat is assumed to be equally likely to have been placed (a prior; players may judge better).
 """
 
 from typing import Any
@@ -33,7 +33,10 @@ from felicity_env.random_stream import RandomBits, draw_below, mix
 
 @kernel
 def redact_state(state: State, seat: int) -> None:
-    """Hide from `seat`, in place, others' hands and removed cards, face-down cards, the dummy's future (R8.1)."""
+    """Hide what `seat` may not know, in place (R8.1).
+
+    That is the hands, removed cards and face-down cards of other seats, and the dummy's cards that are not turned up.
+    """
     for other in range(state.num_seats):
         if other != seat:
             state.hands[other] = HIDDEN
@@ -50,7 +53,7 @@ def redact_state(state: State, seat: int) -> None:
 
 @kernel
 def resample_state(state: State, bits: RandomBits) -> None:
-    """Fill a redacted state, in place, with a world that fits it, uniform over all that do."""
+    """Fill in the hidden cards of a redacted state at random, in place; all full states that fit are equally likely."""
     for slot in range(state.row_size):
         if slot_owner(state, slot) != DUMMY:
             bits = _resample_seat(state, slot_owner(state, slot), slot, bits)
@@ -63,7 +66,7 @@ def resample_state(state: State, bits: RandomBits) -> None:
 
 @kernel
 def _resample_seat(state, seat, slot, bits):
-    """Draw the face-down card and the hand of a seat that has placed a card."""
+    """Draw the face-down card and the hand of a seat that has placed a card; return the next random bits."""
     if state.hands[seat] != HIDDEN:
         return bits
     unseen = state.deck & ~state.played[seat]
@@ -97,7 +100,7 @@ def _resample_dummy(state, bits):
 
 @kernel
 def redact_games(states: np.ndarray, indices: np.ndarray, seats: np.ndarray, out: np.ndarray) -> None:
-    """Write what seats[k] may know of states[indices[k]] into out[k]."""
+    """Write a copy of states[indices[k]] into out[k], for each k, with only what seats[k] may know."""
     for k in range(len(indices)):
         out[k] = states[indices[k]]
         redact_state(out[k], seats[k])
@@ -110,7 +113,7 @@ def _resample_rows(states, bits):
 
 
 def redact(states: np.ndarray, seats: Any) -> np.ndarray:
-    """Return copies of `states` [B] with everything hidden that `seats` (one, or [B]) may not know."""
+    """Return copies of `states` [B] with only what `seats` may know: one seat for all states, or one for each [B]."""
     indices = np.arange(len(states))
     out = np.empty(len(states), STATE)
     redact_games(states, indices, np.broadcast_to(np.asarray(seats, np.int64), indices.shape).copy(), out)
@@ -118,7 +121,7 @@ def redact(states: np.ndarray, seats: Any) -> np.ndarray:
 
 
 def resample(redacted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return for each redacted state [B] one world that fits it, uniform over all that do."""
+    """Return one random full state for each redacted state [B]; all full states that fit are equally likely."""
     worlds = redacted.copy()
     _resample_rows(worlds, rng.integers(2**64, size=len(worlds), dtype=np.uint64))
     return worlds
@@ -138,7 +141,7 @@ EVENTS = (
     "sold",
     "scrapped",
     "pots",
-)  # code = index in this tuple
+)  # the kind of an event is its index in this tuple
 EVENTS_A_ROUND = 85  # 5 placed, at most 63 bids and 5 passes, 5 turned, 1 sold, 1 filled
 MAX_EVENTS = 3 + MAX_ROUNDS * EVENTS_A_ROUND
 EVENT_SIZE = 4  # kind, seat or slot, first number, second number
@@ -148,7 +151,7 @@ Event = tuple[Any, ...]
 
 
 def information_state(game: Game, seat: int) -> list[Event]:
-    """Return all that `seat` has seen of `game`, in order: its dealt hand, then every event, hidden cards as None.
+    """Return all that `seat` has seen of `game`, in order: its hand, then every event, with hidden cards as None.
 
     Events: ("seat", own seat, number of seats), ("hand", cards), ("start", seat), ("pots", mice on all mouse cards),
     ("place", seat, card or None), ("turn", slot, card), ("bid", seat, mice), ("pass", seat, mice taken),
@@ -192,9 +195,9 @@ def _events_of_step(before: State, action: int, after: State, seat: int) -> list
 
 
 def encode_information_state(events: list[Event]) -> np.ndarray:
-    """Return the events as int16 [MAX_EVENTS, EVENT_SIZE]: kind (index in `EVENTS`), its numbers; zero rows follow.
+    """Convert the events that a seat has seen to int16 [MAX_EVENTS, EVENT_SIZE], padded with rows of zeros.
 
-    A hidden card is `UNSEEN`; the hand is a bit set.
+    A row is the kind of an event (index in `EVENTS`) and its numbers. A hidden card is `UNSEEN`; a hand is a bit set.
     """
     out = np.zeros((MAX_EVENTS, EVENT_SIZE), np.int16)
     for k, (kind, *numbers) in enumerate(events):

@@ -1,9 +1,9 @@
-"""Compilation of kernels with Numba, and digests of the code that a result depends on.
+"""Compilation of functions (kernels) with Numba, and digests of the code that a result depends on.
 
 `@kernel` compiles a function and keeps the machine code between runs. Numba's own file cache looks only at the file of
-the function: after an edit of a constant in another module it would go on serving the old rule. Here every module has a
-cache folder named by the digest of its code and of all project code that it imports. An edit compiles anew what depends
-on it; everything else starts warm. With `NUMBA_DISABLE_JIT=1` kernels stay plain Python, for a debugger or coverage.
+the function: after an edit of a constant in another module it would still use the old machine code. Here every module
+has a cache folder named by the digest of its code and of all project code that it imports. After an edit only the code
+that depends on it is compiled again. With `NUMBA_DISABLE_JIT=1` kernels stay plain Python, for a debugger or coverage.
 
 A kernel may use integers, floats, loops, ifs, calls, and buffers that the caller owns: no allocation, no exceptions, no
 Python objects, no global random state.
@@ -26,7 +26,7 @@ _CONFIG: Any = numba.core.config
 MAX_THREADS: int = _CONFIG.NUMBA_NUM_THREADS
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
-    "error_model": "numpy",  # no test for a zero divisor
+    "error_model": "numpy",  # no check for division by zero
     "forceinline": True,
     "_nrt": False,  # no allocation, so no reference counting of buffers: three times the speed
 }
@@ -52,7 +52,7 @@ def code_digest(*sources: Path) -> str:
 
 @functools.cache
 def _import_closure(sources: frozenset[Path]) -> frozenset[Path]:
-    """Return the files and all project files that they import, directly or not."""
+    """Return the given Python files and all project files that they import, directly or indirectly."""
     closure: set[Path] = set()
     waiting = list(sources)
     while waiting:
@@ -64,7 +64,7 @@ def _import_closure(sources: frozenset[Path]) -> frozenset[Path]:
 
 
 class _Module:
-    """The code of a Python file without its prose, and the project files that it imports."""
+    """Parsed Python file: its code without docstrings and comments, and the project files that it imports."""
 
     def __init__(self, path: Path) -> None:
         tree = ast.parse(path.read_bytes())
@@ -84,7 +84,7 @@ _read_module = functools.cache(_Module)
 
 
 def _project_root(path: Path) -> Path:
-    """Return the folder above the outermost package that the file belongs to."""
+    """Return the folder that contains the top-level package of a Python file."""
     folder = path.parent
     while (folder / "__init__.py").exists():
         folder = folder.parent
@@ -92,7 +92,7 @@ def _project_root(path: Path) -> Path:
 
 
 def _list_imported_names(node: ast.AST) -> Iterator[str]:
-    """Yield the dotted names that a node imports, or that a string spells."""
+    """Yield the dotted names that a syntax node imports, or the string if it is a string constant with a dot."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -102,7 +102,7 @@ def _list_imported_names(node: ast.AST) -> Iterator[str]:
 
 
 def _module_file(root: Path, name: str) -> Path | None:
-    """Return the file of the module that a dotted name is, or is defined in; None if there is none below `root`."""
+    """Return the file of `package.module` or `package.module.function`; None if there is none below `root`."""
     parts = name.split(".")
     if not all(part.isidentifier() for part in parts):
         return None
@@ -118,22 +118,31 @@ def _module_file(root: Path, name: str) -> Path | None:
 
 
 def kernel(function: _FunctionT) -> _FunctionT:
-    """Compile `function` on its first call: without the interpreter lock, inlined into callers, cached on disk."""
+    """Compile a function with Numba when it is first called, and keep the machine code on disk.
+
+    The compiled function runs without the interpreter lock and is inlined into compiled callers.
+    """
     return _compile(function)
 
 
 def outlined_kernel(function: _FunctionT) -> _FunctionT:
-    """Compile a large function with many callers: as `kernel`, but not inlined, which would take minutes."""
+    """Compile like `kernel`, but without inlining.
+
+    For large functions with many callers: inlining them would make compilation take minutes.
+    """
     return _compile(function, forceinline=False)
 
 
 def parallel_kernel(function: _FunctionT) -> _FunctionT:
-    """Compile a function whose outer loop is a `numba.prange`."""
+    """Compile like `kernel`, for a function whose outer loop is a `numba.prange` and runs in parallel threads."""
     return _compile(function, parallel=True)
 
 
 def uncached_kernel(function: _FunctionT) -> _FunctionT:
-    """Compile a function made at run time, such as a closure, for which Numba keeps no file; its callers are cached."""
+    """Compile like `kernel`, but without a cache on disk.
+
+    For functions made at run time, such as closures, which Numba cannot cache; their callers are cached.
+    """
     if _CONFIG.DISABLE_JIT:
         return function
     compiled: Any = numba.njit(**_OPTIONS)(function)
@@ -153,7 +162,7 @@ def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
 
 @functools.cache
 def _cache_folder(source: Path) -> str:
-    """Return the cache folder for the kernels of a file; say on standard error if there is nothing in it yet."""
+    """Return the folder for the compiled code of a Python file; if it is new, say on stderr that code is compiled."""
     folder = _writable_root() / "felicity_env" / code_digest(source)
     if not folder.exists():
         _announce_compilation(source.relative_to(_project_root(source)).parts[0])
@@ -168,7 +177,7 @@ def _announce_compilation(package: str) -> None:
 
 
 def _writable_root() -> Path:
-    """Return `NUMBA_CACHE_DIR` if set, else the user's cache folder, else the folder for temporary files."""
+    """Return the folder `NUMBA_CACHE_DIR`, or else the user's cache folder; if not writable, the temporary folder."""
     user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     wanted = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache)
     try:

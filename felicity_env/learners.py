@@ -19,22 +19,22 @@ from felicity_env.player import Player, RandomPlayer, write_observations
 from felicity_env.random_stream import mix
 
 LEARNER = -1  # in a seating: this seat learns
-NOT_COMPILED = -1  # in `CompiledLoop.numbers`: no compiled player sits here
+NOT_COMPILED = -1  # in `CompiledLoop.numbers`: no compiled player sits in this seat
 ABANDON_REWARD = -1.0
 Seating = Callable[[np.ndarray], np.ndarray]
 
 
 class CompiledLoop(NamedTuple):
-    """Arrays that a loop of compiled players uses beside the buffers of a batch; B games."""
+    """Arrays that compiled players use in a batch of B games, in addition to the buffers of the batch."""
 
-    numbers: np.ndarray  # int64 [B, MAX_SEATS]: the compiled player in each seat, or NOT_COMPILED
-    rewards: np.ndarray  # float64 [B, MAX_SEATS]: added to
-    terminated: np.ndarray  # bool [B]: written
+    numbers: np.ndarray  # int64 [B, MAX_SEATS]: number of the compiled player in each seat, or NOT_COMPILED
+    rewards: np.ndarray  # float64 [B, MAX_SEATS]: the rewards of each move are added to it
+    terminated: np.ndarray  # bool [B]: output, whether the game has finished
     scratch: np.ndarray  # STATE [threads, 1]: workspace
 
 
 def new_loop(batch: Batch) -> CompiledLoop:
-    """Return the loop of a batch in which no compiled player sits yet."""
+    """Return the arrays that compiled players use, for a batch in which no seat has a compiled player yet."""
     return CompiledLoop(
         numbers=np.full((batch.num_games, MAX_SEATS), NOT_COMPILED),
         rewards=np.zeros((batch.num_games, MAX_SEATS)),
@@ -44,11 +44,11 @@ def new_loop(batch: Batch) -> CompiledLoop:
 
 
 class CompiledPlayers(NamedTuple):
-    """Players that need no call from Python, which is much faster where few games wait for many short answers.
+    """Players that compiled code calls without Python, which is much faster when few games need many short decisions.
 
-    play: plays on in the games at `indices` while a compiled player is to act, and stops at the turn of anybody else or
-    at the end of the game: `play(buffers, settings, indices, loop)`. numbers: int64 [players], the number by which
-    `play` knows each player; `NOT_COMPILED` for the others.
+    play: function `play(buffers, settings, indices, loop)` that plays on in each game at `indices` while a compiled
+    player is to act, until the turn of another player or the end of the game. numbers: int64 [players], the number by
+    which `play` knows each player, or `NOT_COMPILED`.
     """
 
     play: Callable[..., None]
@@ -64,13 +64,14 @@ def _add_rewards(b, indices, rewards, terminated):
 
 
 class LearningGames:
-    """Vectorised games with learning seats; learners decide from `batch.observations` and `batch.action_masks`.
+    """Vectorised games in which several seats may learn; they decide from `batch.observations` and `action_masks`.
 
-    players: those that may sit in seats that do not learn. seating: for the games [K] about to begin, the number of the
-    player in each seat, or `LEARNER`: integers [K, MAX_SEATS]; every game needs a learner. compiled: the players that a
-    kernel plays instead of their `act`.
+    players: players that may sit in seats that do not learn. seating: function that takes the indices [K] of the games
+    about to begin and returns who sits in each seat, integers [K, MAX_SEATS]: an index of `players`, or `LEARNER`;
+    every game needs a learner. compiled: players that compiled code plays, without a call of their `act`.
 
-    After a step: `rewards` float64 [B, MAX_SEATS], summed since the decision before, and `terminated` bool [B].
+    After a step: `rewards` float64 [B, MAX_SEATS], summed since the previous decision of a learner, and `terminated`
+    bool [B].
     """
 
     def __init__(
@@ -85,19 +86,20 @@ class LearningGames:
         self.rewards = self._loop.rewards
 
     def begin(self) -> None:
-        """Begin with the games of the batch as they are now (after its `reset`), up to the learners' decisions."""
+        """Begin with the current games of the batch (after its `reset`); play until a learner is to act in each."""
         self.resume()
         self._play_others(self._all)
 
     def resume(self) -> None:
-        """Continue with the games of the batch as `Batch.restore` left them, at decisions of learners."""
+        """Continue with the games that `Batch.restore` has restored; a learner must be to act in each."""
         self.rewards[:], self.terminated[:] = 0.0, False
         self._seat_players(self._all)
 
     def step(self, actions: np.ndarray, indices: np.ndarray | None = None) -> None:
-        """Play the learners' `actions`, integers [B], or [K] in the games at `indices` [K] alone.
+        """Play one action of a learner in each game, and then the players until a learner is to act again.
 
-        Raises `ValueError`, and plays none, if any is illegal.
+        actions: integers [B], or [K] if only the games at `indices` [K] are played. Raises `ValueError`, and plays
+        none, if any is illegal.
         """
         self.batch.step(actions, indices)
         self.rewards[:], self.terminated[:] = 0.0, False
@@ -106,7 +108,7 @@ class LearningGames:
         self._play_others(stepped)
 
     def abandon(self, indices: np.ndarray) -> None:
-        """End the games at `indices` where they stand, and begin the next."""
+        """End the games at `indices` before they are over, and begin the next games."""
         self.batch.final_states[indices] = self.batch.states[indices]
         self.batch.restart(indices)
         self._begin_next(indices)
@@ -119,7 +121,7 @@ class LearningGames:
             self._loop.numbers[indices] = np.where(self.seating[indices] == LEARNER, NOT_COMPILED, numbers)
 
     def _add_up(self, indices: np.ndarray) -> None:
-        """Add up the rewards of a step, and seat the players of the next game where one finished."""
+        """Add the rewards of a step to those since the last decision; where a game finished, seat the next players."""
         _add_rewards(self.batch.buffers, indices, self.rewards, self._loop.terminated)
         self._begin_next(indices[self._loop.terminated[indices]])
 
@@ -129,7 +131,7 @@ class LearningGames:
             self._seat_players(indices)
 
     def _play_others(self, indices: np.ndarray) -> None:
-        """Let the players move in the games at `indices` until a learner is to act in all of them."""
+        """Let the players that do not learn act in the games at `indices` until a learner is to act in all of them."""
         while len(self.players):
             self._play_compiled(indices)
             acting = self.seating[indices, self.batch.seats[indices]]
@@ -140,7 +142,7 @@ class LearningGames:
             self._add_up(indices)
 
     def _play_compiled(self, indices: np.ndarray) -> None:
-        """Let compiled players move as long as it is their turn, also in the games that follow."""
+        """Let compiled players act as long as it is their turn, also in new games that begin meanwhile."""
         while self._compiled is not None and len(indices):
             self._compiled.play(self.batch.buffers, self.batch.settings, indices, self._loop)
             indices = indices[self._loop.terminated[indices]]
@@ -148,7 +150,7 @@ class LearningGames:
 
 
 def collect_actions(players: Sequence[Player], acting: np.ndarray, batch: Batch, indices: np.ndarray) -> np.ndarray:
-    """Return the actions [K] of players[acting[k]] in the games at `indices` [K], with one call for each player."""
+    """Return the actions [K] for the games at `indices` [K], where players[acting[k]] acts; call each player once."""
     actions = np.empty(len(indices), np.int64)
     for number, player in enumerate(players):
         own = acting == number
@@ -158,12 +160,13 @@ def collect_actions(players: Sequence[Player], acting: np.ndarray, batch: Batch,
 
 
 class SingleLearnerGames:
-    """Vectorised games with one learning seat each; the seat rotates from game to game.
+    """Vectorised games with one learning seat in each; the learner changes its seat from game to game.
 
-    players: those that may sit in the other seats. places: for the games [K] about to begin, the number of the player
-    in each place counted clockwise from the learner: integers [K, MAX_SEATS] (the first column is not read); without it
-    the players sit in their order, or the only one everywhere. seat: the learner's, or None to rotate. compiled: the
-    players that a kernel plays instead of their `act`.
+    players: players that may sit in the other seats. places: function that takes the indices [K] of the games about to
+    begin and returns the index of the player in each place, counted clockwise from the learner: integers [K, MAX_SEATS]
+    (the first column is ignored). Without it the players sit in their order, or the only one in all seats. seat: the
+    learner's seat, or None to change it from game to game. compiled: players that compiled code plays, without a call
+    of their `act`.
 
     The learner decides from `observations` and `action_masks`. After a step: `rewards` float64 [B], `terminated`
     bool [B], and where terminated `final_observations` float32 [B, OBS_SIZE] and `final_seats` int64 [B].
@@ -182,7 +185,7 @@ class SingleLearnerGames:
         self._choose_places = places or self._seat_in_order
         self._fixed_seat = _check_seat(batch, seat)
         self.observations, self.action_masks = batch.observations, batch.action_masks
-        self.seats = np.zeros(batch.num_games, np.int64)  # the learner's
+        self.seats = np.zeros(batch.num_games, np.int64)  # the learner's seat in each game
         self.rewards = np.zeros(batch.num_games)
         self.final_observations = np.zeros((batch.num_games, OBS_SIZE), np.float32)
         self.final_seats = np.zeros(batch.num_games, np.int64)
@@ -192,7 +195,7 @@ class SingleLearnerGames:
         self.begin()
 
     def begin(self) -> None:
-        """Begin with the games of the batch as they are now (after its `reset`), up to the learner's decisions."""
+        """Begin with the current games of the batch (after its `reset`); play until the learner is to act in each."""
         seed = np.uint64(self.batch.seed)
         # The learner's first seat is random in each game; from there it rotates.
         first = [int(mix(np.uint64(mix(seed)) + np.uint64(game))) >> 33 for game in self._all]
@@ -203,7 +206,7 @@ class SingleLearnerGames:
     def step(self, actions: np.ndarray, *, abandon: np.ndarray | None = None) -> None:
         """Play the learner's `actions`, integers [B]; raise `ValueError`, and play none, if any is illegal.
 
-        abandon: games that the learner ends instead, with reward `ABANDON_REWARD`.
+        abandon: indices of games that are ended instead; the learner's reward there is `ABANDON_REWARD`.
         """
         actions = np.asarray(actions)
         if actions.shape != self._all.shape:
@@ -225,7 +228,7 @@ class SingleLearnerGames:
         return np.broadcast_to(order, (len(indices), MAX_SEATS))
 
     def _choose_seating(self, indices: np.ndarray) -> np.ndarray:
-        """Return the seating of the games about to begin: the learner, and the others in their places from it."""
+        """Return who sits in each seat of the games about to begin: the learner, and players placed relative to it."""
         num_players = self.batch.num_players[indices].astype(np.int64)
         rotated = (self._first_seats[indices] + self.batch.episodes[indices]) % num_players
         self.seats[indices] = rotated if self._fixed_seat is None else self._fixed_seat
@@ -234,7 +237,7 @@ class SingleLearnerGames:
         return np.where(places == 0, LEARNER, seating)
 
     def _keep_final_observations(self, seats: np.ndarray) -> None:
-        """Keep what the learners, who sat in `seats`, last saw of the games that finished."""
+        """Store the final observation of each finished game for its learner, who sat in `seats`."""
         indices = np.flatnonzero(self.terminated)
         self.final_seats[indices] = seats[indices]
         final = np.empty((len(indices), OBS_SIZE), np.float32)
@@ -249,7 +252,7 @@ def _check_seat(batch: Batch, seat: int | None) -> int | None:
 
 
 def check_opponents(opponents: Player | Sequence[Player] | None, num_opponents: int) -> list[Player]:
-    """Return the opponents as a list: one uniform random player by default, one for all seats, or one for each.
+    """Return the opponents as a list: one for all other seats (uniform random by default), or one for each seat.
 
     Raises `ValueError` if their number does not fit or one has no method `act`.
     """

@@ -1,4 +1,4 @@
-"""Text of whole games, one line per round: easy to read, to write by hand and to compare.
+"""Text format of game records, with one line per round: easy to read, to write by hand and to compare.
 
     felicity rules 1
     players 4
@@ -49,14 +49,14 @@ _STANDARD = {str(players): standard_setup(players) for players in STANDARD_PLAYE
 
 
 def parse_card(text: str) -> int:
-    """Return the card that `card_text` writes so; raise `ValueError` naming the ten texts."""
+    """Return the card of a text such as `15` or `R`; raise `ValueError` listing the ten texts if it is none of them."""
     if text not in CARD_TEXTS:
         raise ValueError(f"{text!r} is no card; cards are {' '.join(CARD_TEXTS)}")
     return CARD_TEXTS.index(text)
 
 
 def parse_action(text: str) -> int:
-    """Return the action that `action_text` writes so; raise `ValueError` naming the three forms."""
+    """Return the action of a text such as `place 15`, `pass` or `bid 7`; raise `ValueError` for any other text."""
     match text.split():
         case ["place", card]:
             return parse_card(card)
@@ -74,7 +74,7 @@ def _parse_bid(text: str) -> int:
 
 
 def _parse_call(text: str) -> int:
-    """Return the action of a word to the right of the bar."""
+    """Return the action of a word in the auction part of a round: a number is a bid, `-` a pass."""
     try:
         return PASS if text == PASS_SIGN else PASS + _parse_bid(text)
     except ValueError as error:
@@ -85,7 +85,7 @@ def _parse_call(text: str) -> int:
 
 
 def dumps(game: Game) -> str:
-    """Return a game as text that `loads` reads back as an equal game; raise `ValueError` if it cannot be played."""
+    """Convert a game record to text, from which `loads` reads an equal one; raise `ValueError` if it is impossible."""
     check_overrides(game.setup, vars(game.deal))
     head = [f"{FORMAT} {RULES_VERSION}", *_setup_lines(game.setup), *_deal_lines(game.deal)]
     rounds = _round_lines(game)
@@ -131,18 +131,18 @@ def _round_line(number: int, cards: list[str], calls: list[str]) -> str:
 
 
 class _Line(NamedTuple):
-    """A line with content: its number, counted from 1, and its words."""
+    """Line of text that is not empty: its number in the text, counted from 1, and its words."""
 
     number: int
     words: list[str]
 
     def error(self, reason: object) -> ValueError:
-        """Return the error to raise for this line."""
+        """Return a `ValueError` whose message names this line and the reason."""
         return ValueError(f"line {self.number}: {reason}")
 
 
 class _Turn(NamedTuple):
-    """An action, and the round and line in which it is written."""
+    """Action from a game record, with its round number and the line of the text that it is on."""
 
     action: int
     round: int
@@ -150,7 +150,7 @@ class _Turn(NamedTuple):
 
 
 def loads(text: str) -> Game:
-    """Return the game written in `text` after replaying it; a byte-order mark at the start is ignored.
+    """Read a game record from text and check it by a replay; a byte-order mark at the start is ignored.
 
     Raises `ValueError` naming the line, the fault and what would be right.
     """
@@ -180,7 +180,7 @@ def _check_first_line(line: _Line) -> None:
 
 
 def _read_head(lines: list[_Line]) -> dict[str, _Line]:
-    """Map the keys of setup and deal (`players`, `setup seats`, `deal removed` ...) to the rest of their lines."""
+    """Return {key: rest of its line} for lines about setup and deal; keys are such as `players`, `deal removed`."""
     head: dict[str, _Line] = {}
     for line in lines:
         size = 1 if line.words[0] == "players" else 2
@@ -235,7 +235,7 @@ def _read_deal(setup: Setup, head: dict[str, _Line], after: _Line) -> Deal:
 
 
 def _check_part(setup: Setup, key: str, value: Any, line: _Line) -> None:
-    """Raise `ValueError` unless a part of the deal can be dealt in `setup`."""
+    """Raise `ValueError` naming the line unless a part of the deal is possible in `setup`."""
     absent = [card for card in value if card not in setup.cards] if isinstance(value, tuple) else []
     if absent:
         raise line.error(f"`deal {key}`: {card_text(absent[0])} is not in this game; it has {cards_text(setup.cards)}")
@@ -260,7 +260,7 @@ def _read_round(line: _Line, number: int) -> Iterator[_Turn]:
 
 
 def _check_turn(turn: _Turn, state: State) -> None:
-    """Raise `ValueError` unless `turn` is legal in `state` and is written in the line of its round."""
+    """Raise `ValueError` unless an action is legal in `state` and is written in the line of its round."""
     action = action_text(turn.action)
     if is_terminal(state):
         raise turn.line.error(f"the game is over; delete `{action}` and all after it")

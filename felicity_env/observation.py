@@ -1,10 +1,10 @@
-"""Observations, what a seat sees now as numbers: layout (`SECTIONS`), encoder (`observe`), decoder (`describe`).
+"""Observation vector of a seat (what it sees now): layout (`SECTIONS`), encoder (`observe`), decoder (`describe`).
 
-One layout serves 2 to 5 seats, with a dummy or without, with open mice or without; unused places are zero. Seats are
-relative: 0 is the seat that looks, 1 its left neighbour. Cards and small choices are one-hot; amounts are scaled by
-powers of two, so that float32 gives them back exactly. The two amounts on which a bid depends (own mice, highest bid)
-are also written as thermometers, like the counters of the Hanabi Learning Environment (Bard et al. 2020,
-arXiv:1902.00506); the experiment `encoding` measures what difference that makes.
+One layout serves 2 to 5 seats, with a dummy or without, with open mice or without; unused entries are zero. Seats are
+relative: 0 is the observing seat, 1 its left neighbour. Cards and small choices are one-hot; amounts are scaled by
+powers of two, so that float32 represents them exactly. The two amounts on which a bid depends (own mice, highest bid)
+are also written as thermometers (as many ones as the amount, then zeros), like the counters of the Hanabi Learning
+Environment (Bard et al. 2020, arXiv:1902.00506); the experiment `encoding` measures the effect of that.
 """
 
 from collections import namedtuple
@@ -30,14 +30,14 @@ from felicity_env.kernel import kernel
 
 MICE_SCALE = 16.0
 POINTS_SCALE = 64.0
-OBS_LOW, OBS_HIGH = -8.0, 64.0  # bounds of every place, wide enough for any setup
-STEPS = 32  # a thermometer's k-th place is 1 if the amount is at least k + 1
+OBS_LOW, OBS_HIGH = -8.0, 64.0  # bounds of every entry, wide enough for any setup
+STEPS = 32  # entries of a thermometer; entry k is 1 if the amount is at least k + 1
 SLOT_SIZE = 1 + NUM_CARDS
 MIN_SEATS = 2
 
 
 class Section(NamedTuple):
-    """Consecutive places of an observation: name, number of places, and what they mean."""
+    """Group of consecutive entries of the observation vector: its name, length and meaning."""
 
     name: str
     size: int
@@ -73,7 +73,7 @@ SECTIONS = (
     Section("last_value", 1, "value of the last sack / 64"),
 )
 
-# Sections that a critic may see on top of an observation with open mice.
+# Sections that a critic sees in addition to an observation with open mice.
 PRIVILEGED_SECTIONS = (
     Section("acting", MAX_SEATS, "one-hot: the seat to act; zero when over"),
     Section("other_hands", (MAX_SEATS - 1) * NUM_CARDS, "per other seat: 1 for each card in hand"),
@@ -83,7 +83,7 @@ PRIVILEGED_SECTIONS = (
 
 
 def offsets(sections: tuple[Section, ...], start: int = 0) -> Any:
-    """Return the first place of each section as a named tuple of ints, which kernels read as constants."""
+    """Return the index of each section's first entry as a named tuple of ints, which compiled code can read."""
     places = np.cumsum([start] + [section.size for section in sections]).tolist()
     return namedtuple("At", [section.name for section in sections])(*places[:-1])
 
@@ -100,7 +100,7 @@ PRIVILEGED_SIZE = OBS_SIZE + sum(section.size for section in PRIVILEGED_SECTIONS
 
 @kernel
 def observe(state: State, seat: int, open_mice: bool, out: np.ndarray) -> None:
-    """Write the observation of `seat` into `out`, float32 [OBS_SIZE]; read nothing that `redact` hides."""
+    """Write the observation of `seat` into `out`, float32 [OBS_SIZE]; use nothing that the seat may not know."""
     out[:] = 0.0
     _write_table(state, seat, out)
     _write_cards(state, seat, out)
@@ -134,7 +134,7 @@ def can_see(state: State, slot: int, seat: int) -> bool:
 
 @kernel
 def own_slot(state: State, seat: int) -> int:
-    """Return the slot that `seat` places in, in this round (R3.2)."""
+    """Return the slot of the row in which `seat` places its card in this round (R3.2)."""
     return wrap(state, seat - state.start_seat) + state.has_dummy
 
 
@@ -153,7 +153,7 @@ def _write_cards(state, seat, out):
 
 @kernel
 def _write_set(cards, at, out):
-    """Write a bit set of cards as ten places."""
+    """Write a set of cards (an integer with one bit per card) as ten numbers, 1 for each card in it."""
     for card in range(NUM_CARDS):
         out[at + card] = _FLAGS[cards, card]
 
@@ -174,7 +174,7 @@ def _write_seats(state, seat, open_mice, out):
 
 @kernel
 def _write_steps(amount, size, at, out):
-    """Write a thermometer: `amount` ones (at most `size`), then zeros."""
+    """Write an amount as a thermometer of `size` entries: `amount` ones (at most `size`), then zeros."""
     for k in range(size):
         out[at + k] = _STEPS_UP[min(amount, STEPS), k]
 
@@ -190,7 +190,7 @@ def _write_last_round(state, seat, out):
 
 @kernel
 def observe_everything(state: State, seat: int, out: np.ndarray) -> None:
-    """Write everything, hidden cards included, from the place of `seat` into `out` [PRIVILEGED_SIZE]: for critics."""
+    """Write the full state, hidden cards too, relative to `seat` into `out` [PRIVILEGED_SIZE]; for critics only."""
     out[:] = 0.0
     observe(state, seat, True, out[:OBS_SIZE])
     if state.seat != NO_SEAT:
@@ -211,7 +211,7 @@ def observe_everything(state: State, seat: int, out: np.ndarray) -> None:
 def describe(observation: np.ndarray) -> dict[str, Any]:
     """Decode one observation [OBS_SIZE] into plain Python values; the exact inverse of `observe`.
 
-    Seats are relative (0 is the seat that looks), cards are 0..9 in the order of R1.1. Raises `ValueError` on another
+    Seats are relative (0 is the observing seat), cards are 0..9 in the order of R1.1. Raises `ValueError` on another
     shape. Keys: `num_players`, `round`, `phase`, `position`, `hand`, `row`, `face_up`, `pots`, `pass_pays`, `bids`,
     `in_auction`, `cat_points`, `played`, `dummy_played`, `mice`, `bank`, `high_bid`, `opponent_mice`, `last_round`.
     """

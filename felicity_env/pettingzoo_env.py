@@ -1,4 +1,4 @@
-"""The PettingZoo AEC face.
+"""PettingZoo environment of Felicity (AEC: the agents act one after another).
 
     from felicity_env import felicity_v0
 
@@ -35,7 +35,7 @@ from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.setups import find_setup, standard_setup
 
 _ILLEGAL = -2
-_IN_PLAY = (  # everything that play changes: what `clone` copies
+_IN_PLAY = (  # attributes that change during a game; `clone` copies them
     "agents",
     "agent_selection",
     "rewards",
@@ -55,7 +55,10 @@ _IN_PLAY = (  # everything that play changes: what `clone` copies
 
 @kernel
 def _play(states: np.ndarray, action: int, code: int, rewards: np.ndarray) -> int:
-    """Play in states[0]; return the seat to act next, NO_SEAT at the end, or _ILLEGAL after changing nothing."""
+    """Play `action` in states[0] and write the rewards of the step into `rewards`.
+
+    Returns the next seat to act, NO_SEAT at the end of the game, or _ILLEGAL after changing nothing.
+    """
     if not is_legal(states[0], action):
         return _ILLEGAL
     step(states[0], action)
@@ -84,8 +87,8 @@ def env(
 ) -> AECEnv:
     """Return `raw_env` in PettingZoo's usual wrappers, in which an illegal action ends the game.
 
-    The offender then gets -1, the others 0. The arguments are those of `raw_env`, whose docstring is the reference;
-    `unwrapped` is the `raw_env` itself.
+    The agent that played it gets reward -1, the others 0. The arguments are those of `raw_env`, whose docstring is the
+    reference; the attribute `unwrapped` is the `raw_env` itself.
     """
     raw = raw_env(num_players, reward=reward, open_mice=open_mice, render_mode=render_mode, setup=setup)
     wrapped = TerminateIllegalWrapper(raw, illegal_reward=-1)
@@ -96,9 +99,9 @@ class raw_env(AECEnv):
     """Felicity as a PettingZoo AEC environment without wrappers.
 
     Arguments
-        num_players: 3, 4 or 5 seats of the standard setup; not read if `setup` is given.
+        num_players: 3, 4 or 5 seats of the standard setup; ignored if `setup` is given.
         reward: "win", "margin", "score" or "round"; see Rewards.
-        open_mice: show each seat the mice of the others, which follow from public payments (R8.2).
+        open_mice: show each agent how many mice the others hold, which follows from public payments (R8.2).
         render_mode: "ansi" (`render` returns text), "human" (text is printed after every step) or None.
         setup: a `Setup`, the name of one in `SETUPS`, or a file that ends in .json with the fields of `Setup`.
 
@@ -107,8 +110,8 @@ class raw_env(AECEnv):
 
     Observation space, the same for all agents, numbers of players and setups
         "observation": Box float32 [252]. `felicity_env.SECTIONS` is its layout; `felicity_env.describe` decodes it.
-        "action_mask": Box int8 [74], 1 for each legal action. It is zero unless the agent is to act, because the mask
-        of a seat that places a card shows its hand.
+        "action_mask": Box int8 [74], 1 for each legal action; all zero unless the agent is to act, because the
+        action mask of another agent that places a card would show its hand.
 
     State space (`state_space`, `state()`; privileged, for critics)
         Box float32 [437]: the observation of seat 0 with open mice, the seat to act and all hidden cards.
@@ -119,14 +122,14 @@ class raw_env(AECEnv):
 
     Rewards
         "win": at the end 1/k to each of k winners, 0 to the others.
-        "margin": at the end the own score minus the mean of the others'.
-        "score": at the end the own score (mice and cat points).
-        "round": at the end of every round the change of own mice and cat points; sums to the score minus 15.
+        "margin": at the end the agent's score minus the mean score of the others.
+        "score": at the end the agent's score (mice and cat points).
+        "round": at the end of every round the change of its mice and cat points; sums to score - 15.
 
     Options of `reset`
         `{"deal": {"removed": [card of each seat], "dummy": [nine cards in the order turned], "start_seat": seat}}` sets
-        parts of the deal; the rest is drawn from the seed. Other keys beside "deal" are ignored, others inside it are
-        errors. "dummy" belongs to setups with a dummy (3 players).
+        parts of the deal; the rest is drawn from the seed. Keys other than "deal" are ignored; unknown keys inside it
+        are errors. "dummy" is only for setups with a dummy (3 players).
 
     Infos
         Empty during the game. At the end `infos[agent]` has `score`, `cat_points`, `mice` and `rank` (1 is best; after
@@ -136,10 +139,10 @@ class raw_env(AECEnv):
         `ValueError`, which leaves the environment unchanged: an illegal action (the message names seat, action and what
         is legal), an impossible deal, a seed outside 0..2**63 - 1, an unknown agent, a step before `reset`.
 
-    Methods beside PettingZoo's
-        view(): what the seat to act may know, for the `act` of a player. information_state(agent): perfect recall.
-        render_all(): text with every hidden card. clone(), restore(state): the position with its history.
-        game, load(game): the game so far as setup, deal and actions (`notation` writes and reads it as text).
+    Methods in addition to PettingZoo's
+        view(): what the seat to act may know, for a player's `act`. information_state(agent): all that it has seen.
+        render_all(): text with every hidden card. clone(), restore(state): save and restore the game.
+        game, load(game): get or set the game so far as setup, deal and actions (`notation` converts it to text).
     """
 
     metadata = {  # noqa: RUF012 - PettingZoo declares it on the instance
@@ -171,25 +174,25 @@ class raw_env(AECEnv):
         self._observation_spaces = [_create_observation_space() for _ in self.possible_agents]
         self.state_space = Box(OBS_LOW, OBS_HIGH, (PRIVILEGED_SIZE,), np.float32)
         self._seat_rewards = np.zeros(MAX_SEATS)
-        self._stream: Any = None  # seed of the stream of games, once dealt
-        self._states: Any = None  # STATE [1], once dealt
+        self._stream: Any = None  # seed of the stream of games; None before the first deal
+        self._states: Any = None  # STATE [1]; None before the first deal
         self.agents = []
 
     def observation_space(self, agent: str | int) -> Dict:
-        """Return the space of "observation" and "action_mask", equal for every agent and number of players."""
+        """Return an agent's observation space, a dict of "observation" and "action_mask"; it is equal for all."""
         return self._observation_spaces[self._find_seat(agent)]
 
     def action_space(self, agent: str | int) -> Discrete:
-        """Return the action space: 0..9 place that card, 10 pass, 10 + b bid b mice."""
+        """Return an agent's action space: 0..9 place that card, 10 passes, 10 + b bids b mice."""
         return self._action_spaces[self._find_seat(agent)]
 
     # --- playing ---
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
-        """Deal a new game.
+        """Deal a new game and begin it.
 
-        seed: 0 to 2**63 - 1; without a seed the games continue the stream of the last one (or of a random one).
-        options: parts of the deal to set, as the docstring of the class says.
+        seed: 0 to 2**63 - 1; without it the next game of the last seed's stream is dealt (at first: of a random seed).
+        options: parts of the deal to set, see the docstring of the class.
         Raises `ValueError` naming the fault, and then leaves the game unchanged.
         """
         stream, episode = self._find_next_game(seed)
@@ -208,7 +211,7 @@ class raw_env(AECEnv):
         self._skip_agent_selection = None
 
     def _find_next_game(self, seed: int | None) -> tuple[int, int]:
-        """Return stream and episode of the next game."""
+        """Return the seed of the stream of games and the index of the next game in it."""
         if seed is not None:
             return check_seed(seed), 0
         if self._stream is None:
@@ -216,7 +219,7 @@ class raw_env(AECEnv):
         return self._stream, self._episode + 1
 
     def step(self, action: int | None) -> None:
-        """Play `action` for `agent_selection`; None for an agent whose game is over."""
+        """Play an action of the agent to act (`agent_selection`); it must be None once the game is over."""
         if not self.agents:
             raise ValueError("no game is being played: call reset()")
         agent = self.agent_selection
@@ -247,7 +250,7 @@ class raw_env(AECEnv):
         self._was_dead_step(action)
 
     def _finish(self) -> None:
-        """Terminate all agents at once; PettingZoo then has each step None once, in the order of the seats."""
+        """Terminate all agents at the end of the game; each must then step None once, in the order of the seats."""
         state = self._states[0]
         for seat, agent in enumerate(self.agents):
             self.terminations[agent] = True
@@ -262,13 +265,13 @@ class raw_env(AECEnv):
     # --- seeing ---
 
     def observe(self, agent: str | int) -> dict[str, np.ndarray]:
-        """Return what an agent sees now, in new arrays."""
+        """Return the current observation and action mask of an agent, in new arrays."""
         observation, mask = np.empty(OBS_SIZE, np.float32), np.empty(NUM_ACTIONS, np.int8)
         _write_view(self._get_states(), self._find_seat(agent), self.open_mice, observation, mask)
         return {"observation": observation, "action_mask": mask}
 
     def view(self) -> View:
-        """Return what the seat to act may know as a view of one row, for the `act` of a player.
+        """Return what the seat to act may know, as a view of one decision, for a player's `act`.
 
         After `reset(seed=batch.game_seeds[k])` a player acts as in game k of the batch. Raises `ValueError` at the end.
         """
@@ -285,7 +288,7 @@ class raw_env(AECEnv):
         return self._states
 
     def _find_seat(self, agent: str | int) -> int:
-        """Return the seat of an agent or of a seat number; raise `ValueError` if it is neither."""
+        """Return the seat of an agent, given its name or its seat; raise `ValueError` if there is none."""
         if isinstance(agent, str) and agent in self._seats:
             return self._seats[agent]
         if is_integer(agent) and 0 <= int(agent) < self.setup.seats:
@@ -295,20 +298,20 @@ class raw_env(AECEnv):
         )
 
     def information_state(self, agent: str | int) -> list[Event]:
-        """Return all that an agent has seen since the deal.
+        """Return all events that an agent has seen since the deal, in order (perfect recall).
 
-        `information.encode_information_state` turns it into an array of fixed size.
+        `information.encode_information_state` converts them to an array of fixed size.
         """
         return information_state(self.game, self._find_seat(agent))
 
     def state(self) -> np.ndarray:
-        """Return everything, hidden cards too, from the place of seat 0, for critics; float32 [PRIVILEGED_SIZE]."""
+        """Return the full state, hidden cards too, relative to seat 0, float32 [PRIVILEGED_SIZE]; for critics only."""
         out = np.empty(PRIVILEGED_SIZE, np.float32)
         _write_everything(self._get_states(), out)
         return out
 
     def render(self) -> str | None:
-        """Return ("ansi") or print ("human") the table as the seat to act may know it."""
+        """Draw the table as text, as the seat to act may know it; return it ("ansi") or print it ("human")."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
             return None
@@ -324,18 +327,18 @@ class raw_env(AECEnv):
         return render_everything(self._get_states()[0])
 
     def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing: the environment holds no resources to release."""
 
     # --- positions and games ---
 
     @property
     def game(self) -> Game:
-        """The game so far: setup, deal, actions. `notation.dumps` writes it as text."""
+        """Record of the game so far: setup, deal and actions. `notation.dumps` converts it to text."""
         self._get_states()
         return Game(self.setup, self._deal, tuple(self._actions))
 
     def load(self, game: Game) -> None:
-        """Continue `game` where it stops. Raises `ValueError` and changes nothing if it cannot be played here."""
+        """Continue after the last action of a game record; raise `ValueError` and change nothing if it does not fit."""
         if game.setup != self.setup:
             raise ValueError(f"this environment plays {self.setup}, the game has {game.setup}")
         check_overrides(self.setup, vars(game.deal))
@@ -345,12 +348,12 @@ class raw_env(AECEnv):
             self.step(action)
 
     def clone(self) -> dict[str, Any]:
-        """Return the position with its history, for `restore`: the whole truth, not for players."""
+        """Return a copy of the game with its history and all hidden cards, which `restore` takes; not for players."""
         self._get_states()
         return {"setup": self.setup} | {name: copy.deepcopy(getattr(self, name)) for name in _IN_PLAY}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to what `clone` returned, here or in another environment of the same setup."""
+        """Restore the game that `clone` returned, from this or another environment of the same setup."""
         if state["setup"] != self.setup:
             raise ValueError(f"this environment plays {self.setup}, the state has {state['setup']}")
         for name in _IN_PLAY:
@@ -358,7 +361,7 @@ class raw_env(AECEnv):
 
 
 def _compute_game_seed(stream: int, episode: int) -> int:
-    """Return the seed of a game in the stream of one `raw_env`: the first is the seed that `reset` was given."""
+    """Return the seed of a game in the stream of one environment; the seed of the first is that given to `reset`."""
     return stream if episode == 0 else game_seed(stream, 0, episode)
 
 

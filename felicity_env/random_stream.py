@@ -1,4 +1,4 @@
-"""Seeds and random draws: SplitMix64 (Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195).
+"""Seeds and random numbers by SplitMix64 (Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195).
 
 The functions return the same numbers compiled and as plain Python. Nothing here keeps state: a draw is a function of
 64 random bits. So results do not depend on the order in which games or seats are handled, nor on the machine.
@@ -23,7 +23,7 @@ RandomBits = Any  # 64 random bits: a uint64 when compiled, a Python int otherwi
 
 @kernel
 def mix(bits: RandomBits) -> RandomBits:
-    """Return the SplitMix64 output for a state: the next random bits of a chain."""
+    """Return the next 64 random bits after `bits`: one step of the generator SplitMix64."""
     bits = (int(bits) + _GOLDEN) & _MASK
     bits = ((bits ^ (bits >> 30)) * _FIRST) & _MASK
     bits = ((bits ^ (bits >> 27)) * _SECOND) & _MASK
@@ -32,40 +32,41 @@ def mix(bits: RandomBits) -> RandomBits:
 
 @kernel
 def split(bits: RandomBits, part: Any) -> RandomBits:
-    """Return independent random bits for each `part`; chains that `mix` continues from them do not meet."""
+    """Return new random bits for the index `part`; different parts begin independent streams of random numbers."""
     return mix(mix(np.uint64(bits)) ^ mix(np.uint64(part)))
 
 
 @kernel
 def draw_below(bits: RandomBits, bound: int) -> Any:
-    """Return an integer 0 .. bound - 1 from the high bits (bias under bound / 2**31)."""
+    """Draw an integer from 0 to bound - 1 from the high 31 bits, almost uniformly (bias under bound / 2**31)."""
     return (np.int64(bits >> 33) * bound) >> 31
 
 
 @kernel
 def uniform(bits: RandomBits) -> float:
-    """Return a number in [0, 1) with a resolution of 24 bits, which float32 holds exactly."""
+    """Convert random bits to a uniform number in [0, 1) with a resolution of 24 bits, which float32 holds exactly."""
     return np.float64(bits >> np.uint64(40)) / 2**24
 
 
 @kernel
 def open_uniform(bits: RandomBits) -> float:
-    """Return a number strictly between 0 and 1 with a resolution of 52 bits, whose logarithm is finite."""
+    """Convert random bits to a uniform number strictly between 0 and 1 (52 bits), so that its logarithm is finite."""
     return ((bits >> np.uint64(12)) + 0.5) / 2.0**52
 
 
 @kernel
 def next_game_seed(seed: RandomBits, game: Any, episode: Any) -> RandomBits:
-    """Return `game_seed` inside kernels, unchecked."""
+    """Return the seed of an episode of a game in a batch; as `game_seed`, but for compiled code and without checks."""
     stream = mix(np.uint64(seed)) ^ np.uint64(game)
     return mix(mix(stream) ^ np.uint64(episode)) >> np.uint64(1)
 
 
 @kernel
 def decision_seed(game: RandomBits, seat: Any, decision: Any) -> RandomBits:
-    """Return the random bits that a player may use at the `decision`-th decision of a seat in the game seeded `game`.
+    """Return the random bits for a player's decision, given the seed `game`, the seat and the index of the decision.
 
-    The result adds two mixed numbers, so nobody can compute the game's seed, and with it the hidden deal, from it.
+    The result is a sum of two mixed numbers, so that a player cannot compute the game's seed, and with it the hidden
+    cards, from it.
     """
     bits = mix(np.uint64(game) ^ np.uint64(_SEAT_STREAM))
     label = mix(np.uint64((seat << 32) | decision))

@@ -1,4 +1,4 @@
-"""Rewards: what a step pays each seat. The rules know scores only."""
+"""Reward functions: the reward of each seat for a step. The rules of the game define only scores."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ _WIN, _MARGIN, _SCORE, _ROUND = range(len(REWARDS))
 
 
 def reward_code(reward: str) -> int:
-    """Return the number by which kernels know a reward; raise `ValueError` listing the names."""
+    """Return the number of a reward function in compiled code; raise `ValueError` listing the names for another."""
     if reward not in REWARDS:
         raise ValueError(f"reward must be one of {list(REWARDS)}, not {reward!r}")
     return list(REWARDS).index(reward)

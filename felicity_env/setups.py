@@ -1,6 +1,6 @@
-"""Setups by name: the standard ones, and those that a user defines in a JSON file.
+"""Setups of the game (seats, mouse cards, bank, ...) by name: the standard ones, and users' own in JSON files.
 
-A new setup is one more entry of `SETUPS`; it is then played, trained, measured and drawn by its name.
+To add a setup, add an entry to `SETUPS`; all commands then accept its name.
 """
 
 import hashlib
@@ -27,10 +27,10 @@ def standard_setup(num_players: int) -> Setup:
 
 
 def find_setup(setup: Setup | str | Path) -> Setup:
-    """Return a setup itself, the one of a name in `SETUPS`, or the one in a JSON file.
+    """Return a setup, given the setup itself, its name in `SETUPS`, or a JSON file that defines it.
 
     The file holds the fields of `Setup`, such as {"seats": 4, "mouse_cards": [2, 4, 8], "bank": 27}.
-    Raises `ValueError` naming what is wrong and the names that there are.
+    Raises `ValueError` naming the fault and the known names.
     """
     if isinstance(setup, Setup):
         return setup
@@ -43,7 +43,7 @@ def find_setup(setup: Setup | str | Path) -> Setup:
 
 
 def setup_name(setup: Setup) -> str:
-    """Return the name of a setup, or for one without a name its number of seats and 8 hex digits of its fields."""
+    """Return the name of a setup; without one in `SETUPS`, `custom-SEATS-DIGEST` with 8 hex digits of its fields."""
     for name, known in SETUPS.items():
         if known == setup:
             return name

@@ -1,1 +1,1 @@
-"""Training of players: `python -m train --help` lists the algorithms, `train.algorithms` is where a new one goes."""
+"""Training of players: `python -m train --help` lists the algorithms; `train.algorithms` says how to add one."""

@@ -8,7 +8,7 @@ from train.algorithms import ALGORITHMS, DEFAULT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
+    """Run `python -m train` with the given arguments (default: those of the command line); return the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if {"-h", "--help"} & set(words) and words[0] not in ALGORITHMS:
         print(_usage())
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _train(words: Sequence[str]) -> int:
-    from train.command import read_arguments, train  # takes seconds, and a list of algorithms does not need it
+    from train.command import read_arguments, train  # imported late, because it takes seconds
 
     return train(read_arguments(words))
 

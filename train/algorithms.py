@@ -1,7 +1,8 @@
-"""Training algorithms by name. A new algorithm is a module and one more line of `ALGORITHMS`.
+"""Table of the training algorithms by name. A new algorithm needs a module and one more line in `ALGORITHMS`.
 
 The module has a trainer class (see `train.trainer.Trainer`), whose `config_class` is a dataclass derived from
-`train.config.Config`. It is imported only when it is used: torch takes seconds to import, a list of names does not.
+`train.config.Config`. The module is imported only when the algorithm is used, because importing torch takes
+seconds.
 """
 
 from importlib import import_module
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Algorithm(NamedTuple):
-    """An algorithm: the module and the name of its trainer class, and a line of help."""
+    """Training algorithm: module and name of its trainer class, and a line of help."""
 
     module: str
     trainer: str
@@ -31,7 +32,7 @@ DEFAULT = "maskable-ppo"
 
 
 def load_trainer(name: str) -> "type[Trainer]":
-    """Import the trainer class of an algorithm; raise `UserError` naming the algorithms if there is none."""
+    """Import and return the trainer class of an algorithm; raise `UserError` listing all if it is unknown."""
     if name not in ALGORITHMS:
         raise UserError(f"there is no algorithm {name!r}; there are {', '.join(ALGORITHMS)}")
     return getattr(import_module(ALGORITHMS[name].module), ALGORITHMS[name].trainer)

@@ -1,4 +1,4 @@
-"""Work of `python -m train`: read the settings, start or resume a run, train it to its end, show the results."""
+"""Implementation of `python -m train`: read the settings, start or resume a run, train, and show the results."""
 
 import shlex
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import tyro
 from rich.console import Console
 
 from agents.policy_file import policy_json
+from agents.tools.command import read_settings
 from agents.tools.files import UserError, lock_folder
 from agents.tools.threads import use_one_blas_thread
 from train.algorithms import DEFAULT, load_trainer
@@ -20,9 +20,9 @@ from train.trainer import Progress, Trainer, build_table
 
 
 def read_arguments(arguments: Sequence[str]) -> Config:
-    """Read the settings from `[ALGORITHM] [options]`; the defaults depend on the algorithm and the device.
+    """Read the settings from the arguments `[ALGORITHM] [options]`; defaults depend on the algorithm and the device.
 
-    Raises `UserError` on an unknown algorithm and on settings that do not go together with `--resume`.
+    Raises `UserError` if the algorithm is unknown, or if `--resume` is given together with other settings.
     """
     is_named = bool(arguments) and not arguments[0].startswith("-")
     name, options = (arguments[0], arguments[1:]) if is_named else (DEFAULT, arguments)
@@ -32,7 +32,7 @@ def read_arguments(arguments: Sequence[str]) -> Config:
     kind = load_trainer(name).config_class
     settings = [option.removeprefix("--").replace("-", "_") for option in named]
     default = kind.choose_defaults(_find_device(options), settings)
-    config = tyro.cli(kind, default=default, prog=f"python -m train {name}", args=list(options))
+    config = read_settings(kind, f"python -m train {name}", options, default)
     others = [*arguments[:1], *named] if is_named else named
     if config.resume and (others := [word for word in others if word != "--resume"]):
         raise UserError(f"--resume continues with the settings of the run; leave out {' '.join(others)}")
@@ -40,7 +40,7 @@ def read_arguments(arguments: Sequence[str]) -> Config:
 
 
 def train(config: Config) -> int:
-    """Start a run, or resume one, and train it to its end; return the exit status."""
+    """Start a run, or resume the run `config.resume`; train it to its end and evaluate it; return the exit status."""
     use_one_blas_thread()
     console = Console()
     if config.resume:
@@ -49,14 +49,15 @@ def train(config: Config) -> int:
         with lock_folder(config.resume):
             return _learn(_resume(config.resume, console), console)
     folder = choose_run_folder(config)
-    trainer = load_trainer(config.algorithm)(config, folder)  # before the folder: it refuses impossible settings
+    # The trainer comes before the folder, because it refuses impossible settings.
+    trainer = load_trainer(config.algorithm)(config, folder)
     create_run_folder(replace(config, out=folder))
     with lock_folder(folder):
         return _learn(trainer, console)
 
 
 def _resume(folder: Path, console: Console) -> Trainer:
-    """Return the trainer of a run as it was stopped; a run without a checkpoint starts again, as the same run."""
+    """Return the trainer of a stopped run, restored from its last checkpoint; without one the run starts again."""
     config = read_config(folder / CONFIG)
     trainer = load_trainer(config.algorithm)(config, folder)
     if list_checkpoints(folder) or policy_json(folder).exists():
@@ -67,7 +68,7 @@ def _resume(folder: Path, console: Console) -> Trainer:
 
 
 def _learn(trainer: Trainer, console: Console) -> int:
-    """Train to the end and evaluate; return the exit status."""
+    """Train a run to its end and print its evaluation; return the exit status, 130 if the user stopped it."""
     run, folder = trainer.run, trainer.run.folder
     if trainer.timesteps >= run.config.total_timesteps and (results := run.read_evaluation()):
         _print(console, f"{folder} is finished: it has learned from all of its {trainer.timesteps:,} decisions")
@@ -94,7 +95,7 @@ def _print(console: Console, text: str) -> None:
 
 
 def _find_device(options: Sequence[str]) -> str:
-    """Return the value of `--device`, which decides the defaults of other settings."""
+    """Return the value of `--device`, on which the defaults of other settings depend; "auto" if it is not given."""
     for option, value in pairwise([*options, ""]):
         if option == "--device":
             return value

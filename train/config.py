@@ -1,6 +1,6 @@
-"""Settings of training runs: those that every algorithm has, their checks, their defaults, their JSON.
+"""Settings of training runs: those that all algorithms have, with their checks, defaults and conversion to JSON.
 
-A run has one frozen dataclass of settings. Its docstrings are the `--help`.
+Each run has a frozen dataclass of settings. The docstrings below its fields are the texts of `--help`.
 """
 
 import json
@@ -26,83 +26,86 @@ from felicity_env.setups import find_setup, standard_setup
 from train.algorithms import load_trainer
 from train.opponents import SELF
 
-GPU_FACTOR = 16  # a GPU computes large batches as fast as small ones: as many updates, of better estimates
-SIZES = ("num_envs", "num_steps", "batch_size", "total_timesteps")  # naming one of them keeps the defaults of a CPU
+GPU_FACTOR = 16  # a GPU is as fast with large batches: as many updates, from better estimates
+# If the user sets one of these settings, all defaults are those of a CPU, also on a GPU.
+SIZES = ("num_envs", "num_steps", "batch_size", "total_timesteps")
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Settings of every algorithm; those without a default here get one from each algorithm."""
+    """Settings that all algorithms have; a setting without a default here gets one from each algorithm."""
 
     algorithm: ClassVar[str]  # key of `train.algorithms.ALGORITHMS`
-    sources: ClassVar[tuple[str, ...]] = (SELF,)  # names in `mix` beside player codes
+    sources: ClassVar[tuple[str, ...]] = (SELF,)  # names that `mix` may contain in addition to player codes
     larger_on_gpu: ClassVar[tuple[str, ...]] = ()  # settings whose default is `GPU_FACTOR` times as large on a GPU
 
     num_players: tuple[int, ...] = (4,)
-    """Seats of the standard setups to play: 3, 4 or 5, or several (`--num-players 3 4 5`). A number named twice gets
-    twice as many games."""
+    """Number of players in the games, 3, 4 or 5, or several numbers, as in `--num-players 3 4 5`.
+    A number that is named twice gets twice as many games."""
     setup: tuple[str, ...] = ()
-    """Setups to play instead of `--num-players`: names such as standard-4, or JSON files with the fields of a setup.
-    A setup named twice gets twice as many games."""
+    """Names of the setups to play, such as standard-4, or JSON files with the fields of a setup.
+    Default: the standard setups for `--num-players`. A setup that is named twice gets twice as many games."""
     total_timesteps: int
-    """Decisions to learn from in total; more make a stronger player, with diminishing returns."""
+    """Number of decisions to learn from in the whole run. More make a stronger player, with diminishing returns."""
     seed: int = 0
-    """Seed of weights, games and opponents, 0 to 2**32 - 1. On a CPU the same seed gives the same policy."""
+    """Seed of initial weights, games and opponents, 0 to 2**32 - 1. On a CPU the same seed gives the same policy."""
     out: Path | None = None
-    """Folder of the run; it must not exist yet. Default: a new folder in `runs/`."""
+    """Folder to create for the run; it must not exist yet. Default: a new folder in `runs/`."""
     resume: Path | None = None
-    """Folder of a stopped run to continue with its own settings; no other option may be given."""
+    """Folder of a stopped run to continue with its stored settings; no other option may be given."""
 
     open_mice: bool
-    """Show the learner how many mice the others hold. It follows from public events; showing it saves the counting."""
+    """Show the learner how many mice each other player holds.
+    It could count them from public events; showing them saves the counting."""
     reward: Literal["win", "margin", "score", "round"]
-    """Reward, see `felicity_env.REWARDS`: win is what the evaluation measures, round pays after every round."""
+    """Reward to learn from. At the end of a game: win (win share), margin (score minus the others' mean) or score.
+    After every round: round (change of own mice and cat points). The evaluation measures win."""
     reward_scale: float
-    """Factor on all rewards; choose it so that returns are about 1 in size."""
+    """Factor by which all rewards are multiplied. Choose it so that the return of a game is about 1 in size."""
     mix: tuple[str, ...]
-    """Players in the other seats, NAME=WEIGHT: `self` (the policy as it is now) or any player code. Players beside
-    `self` keep the policy from adapting to itself alone."""
+    """Opponents and their weights, as NAME=WEIGHT: `self` (the current policy) or player codes.
+    Opponents other than `self` keep the policy from adapting only to itself."""
 
     num_envs: int = 512
-    """Games side by side; more give better estimates for each update and need more memory."""
+    """Number of games played in parallel. More give better estimates for each update and need more memory."""
     num_steps: int = 64
-    """Decisions of learners in each game between two updates; more wait longer for an update."""
+    """Number of learners' decisions in each game between two updates. More give better estimates but fewer updates."""
     batch_size: int
-    """Decisions in a minibatch; smaller minibatches take more and noisier steps."""
+    """Number of decisions in a minibatch. Smaller minibatches make more gradient steps, which are noisier."""
     update_epochs: int = 4
-    """Passes over the decisions of a rollout; more learn more from each game, but too many overfit it."""
+    """Number of passes over the decisions of each rollout. More learn more from each game, but too many overfit it."""
     learning_rate: float = 1e-3
-    """Initial Adam learning rate, decayed linearly to zero; lower it if training diverges."""
+    """Initial learning rate of Adam, which then decays linearly to zero. Lower it if training diverges."""
     ent_coef: float = 0.01
-    """Weight of the entropy bonus at the start; hidden information needs mixed play, so keep it above zero."""
+    """Weight of the entropy bonus at the start of training. Keep it above zero: hidden information needs mixed play."""
     ent_coef_end: float = 0.01
-    """Weight of the entropy bonus at the end; it changes linearly in between."""
+    """Weight of the entropy bonus at the end of training; the weight changes linearly from start to end."""
     gamma: float = 1.0
-    """Discount from one decision to the next; 1 suits games that always end."""
+    """Discount factor from one decision to the next; 1 (no discount) suits games that always end."""
     gae_lambda: float = 0.95
-    """GAE lambda; 1 is Monte Carlo, lower trades variance for bias."""
+    """Lambda of generalised advantage estimation (GAE). 1 is Monte Carlo; lower values trade variance for bias."""
     clip_coef: float = 0.2
-    """PPO clip range of the probability ratio; smaller keeps the policy closer to the one that played."""
+    """Clip range of the probability ratio in PPO. A smaller range keeps an updated policy closer to the one before."""
     hidden_sizes: tuple[int, ...] = (128, 128)
-    """Sizes of the hidden layers of the policy and of the separate value network; larger ones play slower."""
+    """Sizes of the hidden layers, in the policy network and in the separate value network. Larger ones are slower."""
     threads: int = 2
-    """CPU threads; the number of physical cores is a good choice."""
+    """Number of CPU threads; the number of physical cores is a good choice."""
 
     against: tuple[str, ...]
-    """Codes of the players that the policy is measured against, in the learning curve and at the end."""
+    """Codes of the players against which the policy is evaluated, during training (learning curve) and at the end."""
     curve_every: int
-    """Decisions between two points of the learning curve; each point takes time."""
+    """Number of decisions between two points of the learning curve. Each point takes time."""
     curve_deals: int = 100
-    """Deals, each under all rotations of the seats, for a point of the curve against each player."""
+    """Number of deals against each player for a point of the learning curve; each is played in every seat rotation."""
     evaluation_deals: int = 1000
-    """Deals, each under all rotations of the seats, for the final evaluation against each player; four times as many
-    halve the interval."""
+    """Number of deals in the final evaluation against each player; each is played in every seat rotation.
+    Four times as many deals halve the interval."""
 
     def __post_init__(self) -> None:
         check_positive(self, "total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs", "threads")
         check_positive(self, "curve_every", "learning_rate", "reward_scale", "clip_coef")
-        check_at_least(self, curve_deals=2, evaluation_deals=2)  # fewer have no interval
+        check_at_least(self, curve_deals=2, evaluation_deals=2)  # an interval needs two deals
         check_not_negative(self, "ent_coef", "ent_coef_end")
         check_range(self, 0, 1, "gamma", "gae_lambda")
         check_range(self, 0, MAX_TRAINING_SEED, "seed")
@@ -125,36 +128,36 @@ class Config:
         require(sum(self.weights.values()) > 0, "--mix needs a weight above 0")
 
     def _list_setups(self) -> list[Setup]:
-        """List the setups named, with repetitions."""
-        choose_setups(self.setup, self.num_players)  # raises with the name of the option
+        """List the setups that the settings name, with repetitions."""
+        choose_setups(self.setup, self.num_players)  # its errors name the option
         return [find_setup(name) for name in self.setup] or [standard_setup(number) for number in self.num_players]
 
     @property
     def setups(self) -> tuple[Setup, ...]:
-        """Setups to play, each once."""
+        """Setups to play, without repetitions."""
         return choose_setups(self.setup, self.num_players)
 
     @property
     def setups_by_game(self) -> list[Setup]:
-        """Setup of each game, [num_envs]."""
+        """Setup of each parallel game, [num_envs]; games take the named setups in turn."""
         named = self._list_setups()
         return [named[game % len(named)] for game in range(self.num_envs)]
 
     @property
     def weights(self) -> dict[str, float]:
-        """`mix` as a mapping."""
+        """Weight of each opponent in `mix`, {name: weight}."""
         return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in self.mix)}
 
     @property
     def rollout_size(self) -> int:
-        """Decisions of learners between two updates."""
+        """Number of learners' decisions in all games between two updates."""
         return self.num_envs * self.num_steps
 
     @classmethod
     def choose_defaults(cls, device: str, named: Collection[str] = ()) -> "Config":
-        """Return the default settings; a run on a GPU is larger unless one of `SIZES` is named.
+        """Return the default settings of an algorithm; a run on a GPU is larger, unless the user sets one of `SIZES`.
 
-        device: "auto", "cpu" or "cuda". named: names of settings.
+        device: "auto", "cpu" or "cuda". named: names of the settings that the user sets.
         """
         default: Any = cls()  # type: ignore[call-arg]  # each algorithm has a default for every setting
         if not cls.larger_on_gpu or set(SIZES) & set(named) or choose_device(device) != "cuda":
@@ -162,14 +165,14 @@ class Config:
         return replace(default, **{name: GPU_FACTOR * getattr(default, name) for name in cls.larger_on_gpu})
 
     def to_json(self) -> dict[str, Any]:
-        """Return algorithm and settings as plain values, without folders; setups of files with their fields."""
+        """Return the algorithm and its settings as values for JSON, without folders; named setups with their fields."""
         values = {name: value for name, value in asdict(self).items() if name not in ("out", "resume")}
         files = {"setups": [asdict(setup) for setup in self.setups]} if self.setup else {}
         return {"algorithm": self.algorithm, **values, **files}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Config":
-        """Return the settings that `to_json` wrote; raise `ValueError`, `KeyError` or `TypeError` on anything else."""
+        """Create settings from the values of `to_json`; raise `ValueError`, `KeyError` or `TypeError` if invalid."""
         kind = load_trainer(values["algorithm"]).config_class
         settings = {name: value for name, value in values.items() if name not in ("algorithm", "setups")}
         if unknown := sorted(settings.keys() - {field.name for field in fields(kind)}):
@@ -179,7 +182,7 @@ class Config:
 
 
 def _find_unknown(codes: Iterable[str]) -> dict[str, str]:
-    """Map each invalid player code to its error."""
+    """Return the error message of each invalid player code, {code: message}."""
     reasons = {}
     for code in codes:
         try:
@@ -190,8 +193,8 @@ def _find_unknown(codes: Iterable[str]) -> dict[str, str]:
 
 
 def choose_device(device: str) -> str:
-    """Return "cuda" or "cpu" for the setting `device`; raise `ValueError` if there is no such device."""
-    import torch  # takes seconds, and settings are read without it
+    """Return "cuda" or "cpu" for the setting "auto", "cpu" or "cuda"; raise `ValueError` if there is no such device."""
+    import torch  # the import takes seconds, and reading settings does not need it
 
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("--device cuda: torch finds no CUDA device here; leave the option out, or use cpu")
@@ -199,7 +202,7 @@ def choose_device(device: str) -> str:
 
 
 def read_config(path: Path) -> Config:
-    """Read a run's config.json; raise `UserError` if that is impossible, or the file of a setup has changed."""
+    """Read the config.json of a run; raise `UserError` if it is unreadable or the JSON file of a setup has changed."""
     try:
         values = json.loads(path.read_text())["config"]
         config = Config.from_json(values)

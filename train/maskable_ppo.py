@@ -51,12 +51,12 @@ class MaskablePPOConfig(Config):
     reward: Literal["win", "margin", "score", "round"] = "round"
     reward_scale: float = 0.05
     mix: tuple[str, ...] = ("self=0.4", "past=0.2", "anchor=0.2", "ev=0.1", "random=0.1")
-    """Players in the other seats, NAME=WEIGHT: `self` (the policy as it is now), `past` (earlier policies) or any
-    player code. Past policies and players by code keep the policy from adapting to itself alone."""
+    """Opponents and their weights, as NAME=WEIGHT: `self` (the current policy), `past` (earlier policies) or codes.
+    Opponents other than `self` keep the policy from adapting only to itself."""
     num_past: int = 2
-    """Number of past policies stored as opponents; each costs a call in every step."""
+    """Number of earlier policies that serve as opponents. Each costs a call of its network in every step."""
     remember_every: int = 15
-    """Updates between two policies stored; larger keeps older opponents."""
+    """Number of updates after which the policy is stored as an opponent. A larger number keeps older opponents."""
     batch_size: int = 4096
     against: tuple[str, ...] = ("random", "anchor", "ev")
     curve_every: int = 500_000
@@ -71,9 +71,9 @@ class MaskablePPOConfig(Config):
 
 
 class SingleLearnerVecEnv(VecEnv):
-    """`SingleLearnerGames` as a Stable-Baselines3 `VecEnv` with action masks.
+    """Games with one learner each, as a Stable-Baselines3 `VecEnv` with action masks.
 
-    A transition runs from one decision of a game's learner to its next.
+    A transition goes from one decision of a game's learner to its next decision.
     """
 
     def __init__(self, games: SingleLearnerGames, *, reward_scale: float = 1.0) -> None:
@@ -86,15 +86,18 @@ class SingleLearnerVecEnv(VecEnv):
         super().__init__(num_games, Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32), Discrete(NUM_ACTIONS))
 
     def reset(self) -> np.ndarray:
-        """Return the observations of the games in progress; there is nothing to restart."""
+        """Return the observations of the games in progress; no game is restarted."""
         return self.games.observations.copy()
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Keep the actions for `step_wait`."""
+        """Keep the learners' actions until `step_wait` plays them."""
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Play the actions, and the opponents up to the learners' next decisions."""
+        """Play the kept actions, then the opponents up to each learner's next decision.
+
+        Returns observations, rewards, flags of terminated games, and an info of each game.
+        """
         self.games.step(self._actions)
         self._lengths += 1
         terminated = self.games.terminated.copy()
@@ -111,35 +114,35 @@ class SingleLearnerVecEnv(VecEnv):
         return self.games.observations.copy(), rewards, terminated, infos
 
     def has_attr(self, attr_name: str) -> bool:
-        """Return whether the environments have an attribute."""
+        """Return whether the environments have the attribute `attr_name`."""
         return attr_name in ("action_masks", "render_mode")
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of every environment; only `render_mode` exists."""
+        """Return the attribute `render_mode` of every environment, None; raise `AttributeError` for any other."""
         if attr_name == "render_mode":
             return [None] * self.num_envs
         raise AttributeError(f"these environments have no attribute {attr_name!r}")
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Raise `AttributeError`: settings belong to the batch."""
+        """Raise `AttributeError`: attributes of these environments cannot be set."""
         raise AttributeError(f"these environments have no attribute {attr_name!r} to set")
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Return the result of a method of every environment; only `action_masks` exists."""
+        """Return the result of the method `action_masks` of every environment; raise `AttributeError` for any other."""
         if method_name == "action_masks":
             return list(self.games.action_masks)
         raise AttributeError(f"these environments have no method {method_name!r}")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Return False for every environment."""
+        """Return False for every environment, because none is wrapped."""
         return [False] * self.num_envs
 
     def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing: the environments hold no resources."""
 
 
 class MaskablePPOTrainer:
-    """Training in progress: model, games, opponents."""
+    """Training run of MaskablePPO in progress: model, games and opponents."""
 
     config_class = MaskablePPOConfig
     env_class = SingleLearnerVecEnv
@@ -149,7 +152,7 @@ class MaskablePPOTrainer:
         self.config = config
         self.run = Run(config, folder, activation="tanh")
         self.pool = OpponentPool(config.weights, num_past=config.num_past)
-        # The model needs an environment, and its opponents a policy, before there is one: it starts with a blank one.
+        # The model needs an environment, whose opponents need a policy before the model has one: they start with zeros.
         blank = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
         self.pool.update(self.run.create_player(blank))
         self.updates = 0
@@ -157,18 +160,18 @@ class MaskablePPOTrainer:
         self.model = build_model(config, self.env)
 
     def _create_env(self, *, restarted_at: int) -> SingleLearnerVecEnv:
-        """Create new games; those after a restart differ from those of the start."""
+        """Create the environment with new games, which depend on `restarted_at`, the decisions learned from so far."""
         batch = self.run.create_games(game_seed(self.config.seed, 0, restarted_at))
         games = self.pool.begin_single_learner_games(batch)
         return self.env_class(games, reward_scale=self.config.reward_scale)
 
     @property
     def timesteps(self) -> int:
-        """Number of decisions learned from."""
+        """Number of decisions learned from so far."""
         return self.model.num_timesteps
 
     def learn(self, progress: Progress) -> bool:
-        """Train to the end; return False if the user stopped it before. A checkpoint is written either way."""
+        """Train until the run is complete or the user stops it; write a checkpoint; return True if it is complete."""
         left = self.config.total_timesteps - self.timesteps
         with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
             self.model.set_logger(logger)
@@ -183,24 +186,27 @@ class MaskablePPOTrainer:
         return not interrupt.is_requested
 
     def layers(self) -> Layers:
-        """Return copies of the policy's layers."""
+        """Return copies of the weights and biases of the policy network's layers."""
         policy: Any = self.model.policy
         linear = [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
         return [(m.weight.detach().numpy().T.copy(), m.bias.detach().numpy().copy()) for m in linear]
 
     def player(self) -> NetworkPlayer:
-        """Return the policy as a player."""
+        """Return the current policy as a player."""
         return self.run.create_player(self.layers())
 
     def save(self) -> None:
-        """Write a checkpoint. It does not hold the games in progress: a resumed run begins new ones."""
+        """Write a checkpoint to the run folder, without the games in progress: a resumed run begins new games."""
         policy = self.model.policy
         arrays = tensors_to_arrays("policy.", policy.state_dict()) | optimizer_to_arrays(policy.optimizer)
         arrays |= layers_to_arrays(self.pool.past_layers()) | {"torch_random": torch.get_rng_state().numpy()}
         save_checkpoint(self.run.folder, arrays, self.run.describe(self.timesteps, self.updates))
 
     def restore(self, report: Callable[[str], Any]) -> None:
-        """Continue from the newest undamaged checkpoint; raise `UserError` if none fits. See `load_checkpoint`."""
+        """Continue from the newest undamaged checkpoint of the run folder; raise `UserError` if none fits.
+
+        report: called with a line of text about each damaged checkpoint.
+        """
         arrays, metadata = load_checkpoint(self.run.folder, report=report)
         with explain_mismatch(self.run.folder):
             self.run.restore(metadata)
@@ -215,7 +221,7 @@ class MaskablePPOTrainer:
 
 
 def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> MaskablePPO:
-    """Build the model with the settings of a run."""
+    """Build the MaskablePPO model with the settings of a run."""
     return MaskablePPO(
         "MlpPolicy",
         env,
@@ -234,7 +240,10 @@ def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> Maskable
 
 
 class _TrainingCallback(BaseCallback):
-    """Work between updates: renew the opponents, anneal, measure, save, show progress, and stop when asked."""
+    """Callback of the training loop: renews the opponents and sets the weight of the entropy bonus between updates.
+
+    It also measures the learning curve, saves checkpoints, shows progress, and stops training after Ctrl-C.
+    """
 
     def __init__(self, trainer: MaskablePPOTrainer, progress: Progress, interrupt: Interrupt) -> None:
         super().__init__()
@@ -262,7 +271,7 @@ class _TrainingCallback(BaseCallback):
         self.trainer.updates += 1
 
     def _measure(self) -> None:
-        """Add a point to the curve, and write a checkpoint."""
+        """Add a point to the learning curve, and write a checkpoint."""
         trainer = self.trainer
         point = trainer.run.add_to_curve(trainer.layers(), trainer.timesteps, self.logger)
         trainer.save()

@@ -1,4 +1,4 @@
-"""Networks of the self-play trainer: an actor and a separate critic; both see what their seat sees."""
+"""Neural networks of the self-play trainer: an actor and a separate critic; both read the acting seat's observation."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -21,10 +21,13 @@ ILLEGAL = -40.0  # log probability of an illegal action: almost zero, and no den
 
 
 def create_perceptron(sizes: Sequence[int], *, gain: float, generator: torch.Generator) -> nn.Sequential:
-    """Create linear layers with ReLU between them and orthogonal weights; gain: that of the last layer."""
+    """Create linear layers of the given sizes with ReLU between them and orthogonal initial weights.
+
+    gain: factor of the initial weights in the last layer.
+    """
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
-        linear: Any = nn.utils.skip_init(nn.Linear, inputs, outputs)  # usual weights would use the global generator
+        linear: Any = nn.utils.skip_init(nn.Linear, inputs, outputs)  # default weights would use the global generator
         is_last = len(layers) == 2 * (len(sizes) - 2)
         nn.init.orthogonal_(linear.weight, gain if is_last else _HIDDEN_GAIN, generator=generator)
         nn.init.zeros_(linear.bias)
@@ -33,7 +36,11 @@ def create_perceptron(sizes: Sequence[int], *, gain: float, generator: torch.Gen
 
 
 class ActorCritic(nn.Module):
-    """Policy and value network without common layers. raises: a logit for each size of a raise beside those of bids."""
+    """Policy network (actor) and value network (critic) without common layers.
+
+    raises: if true, the logit of a bid is the sum of two outputs: one for the bid, and one for the size of its raise
+    over the highest bid.
+    """
 
     def __init__(self, hidden_sizes: Sequence[int], *, raises: bool, seed: int) -> None:
         super().__init__()
@@ -44,7 +51,10 @@ class ActorCritic(nn.Module):
 
     @classmethod
     def from_player(cls, player: NetworkPlayer) -> "ActorCritic":
-        """Return networks of the form of a player's, with its policy and an untrained critic."""
+        """Create networks with the policy of a player and an untrained critic.
+
+        Raises `ValueError` if the player's network has another activation function.
+        """
         if player.activation != ACTIVATION:
             raise ValueError(f"the player has {player.activation} between its layers, these networks have {ACTIVATION}")
         settings = match_network(player)
@@ -53,7 +63,7 @@ class ActorCritic(nn.Module):
         return network
 
     def logits(self, observations: Tensor) -> Tensor:
-        """Return the logits of all actions, float32 [N, NUM_ACTIONS]."""
+        """Return the logits of all actions, legal or not, float32 [N, NUM_ACTIONS]."""
         outputs = self.actor(observations).float()
         if outputs.shape[1] == NUM_ACTIONS:
             return outputs
@@ -63,20 +73,23 @@ class ActorCritic(nn.Module):
         return outputs[:, :NUM_ACTIONS] + torch.where(raises >= 0, added, 0.0)
 
     def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Return log probabilities, float32 [N, NUM_ACTIONS]; `ILLEGAL` where masks, bool [N, NUM_ACTIONS], are off."""
+        """Return the log probability of each action, float32 [N, NUM_ACTIONS]; `ILLEGAL` for an illegal action.
+
+        masks: bool [N, NUM_ACTIONS], True for legal actions.
+        """
         return masked_log_softmax(self.logits(observations), masks)
 
     def values(self, observations: Tensor) -> Tensor:
-        """Return the critic's values, float32 [N]."""
+        """Return the critic's estimate of the return at each observation, float32 [N]."""
         return self.critic(observations).float().squeeze(-1)
 
     def layers(self) -> Layers:
-        """Return copies of the actor's layers."""
+        """Return copies of the weights and biases of the actor's layers."""
         linear = [module for module in self.actor if isinstance(module, nn.Linear)]
         return [(_copy_array(layer.weight.T), _copy_array(layer.bias)) for layer in linear]
 
     def load_layers(self, layers: Layers) -> None:
-        """Set the actor's layers; raise `RuntimeError` or `ValueError` if shapes differ."""
+        """Set the weights and biases of the actor's layers; raise `RuntimeError` or `ValueError` if shapes differ."""
         linear = [name for name, module in self.actor.named_children() if isinstance(module, nn.Linear)]
         state = {}
         for name, (weight, bias) in zip(linear, layers, strict=True):
@@ -85,12 +98,12 @@ class ActorCritic(nn.Module):
 
 
 def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
-    """Return log probabilities of the legal actions in each row, and `ILLEGAL` for the others."""
+    """Return the log probabilities of the legal actions in each row of `logits`, and `ILLEGAL` for all others."""
     return torch.where(masks, torch.where(masks, logits, _NEVER).log_softmax(dim=-1), ILLEGAL)
 
 
 def match_network(player: NetworkPlayer) -> dict[str, Any]:
-    """Return the settings with which `selfplay` trains networks of the same form as a player's."""
+    """Return the settings of self-play training that create networks of the same form as a player's network."""
     hidden_sizes = tuple(bias.size for _, bias in player.layers[:-1])
     return {"hidden_sizes": hidden_sizes, "raises": player.raises, "open_mice": player.open_mice}
 

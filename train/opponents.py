@@ -1,9 +1,8 @@
-"""Opponents of the learners: their own current and past policies, and players by code.
+"""Opponents in training: the current policy, past policies, and players that are named by codes.
 
-Each game draws one source from `mix` for all seats that do not learn: a table of equal opponents teaches more about
-them than a table of different ones, and needs fewer calls. Past policies are stored at even intervals, so that the
-learner does not forget how to play against them. The draw depends on the game's seed alone: no generator has to be
-saved.
+Each game draws one opponent from `mix` for all seats that do not learn. Equal opponents at a table teach more about
+that opponent than different ones, and need fewer calls. Past policies are stored at even intervals, so that the learner
+does not forget how to play against them. The draw depends only on the game's seed, so no generator has to be saved.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +18,11 @@ from felicity_env.game import MAX_SEATS
 from felicity_env.learners import LEARNER, LearningGames, SingleLearnerGames
 
 SELF, PAST = "self", "past"
-_SOURCE, _SEAT = 1, 2  # parts of a game's seed: what is drawn from them
+_SOURCE, _SEAT = 1, 2  # indices of the random draws from a game's seed: its opponent, the learner's seat
 
 
 class _Snapshot:
-    """Player whose network can be exchanged."""
+    """Player whose network can be replaced during training."""
 
     def __init__(self) -> None:
         self.player: NetworkPlayer | None = None
@@ -34,9 +33,10 @@ class _Snapshot:
 
 
 class OpponentPool:
-    """Players of the seats that do not learn, and the draw of the seats.
+    """Pool of opponents for the seats that do not learn, and the draw of opponents and seats for each game.
 
-    mix: weight of each source: "self", "past", or a code of `agents.make`. num_past: number of past policies stored.
+    mix: weight of each kind of opponent: "self" (the current policy), "past" (the past policies together) or a player
+    code. num_past: number of past policies stored.
     """
 
     def __init__(self, mix: Mapping[str, float], *, num_past: int = 0) -> None:
@@ -50,17 +50,21 @@ class OpponentPool:
         self._thresholds = weights / weights[-1]
 
     def _draw_players(self, game_seeds: np.ndarray) -> np.ndarray:
-        """Return the number of the player that each game draws, [K]; 0 is the current policy."""
+        """Draw an opponent for each of K games and return its index in the pool, [K]; index 0 is the current policy."""
         return self._thresholds.searchsorted(draw_uniforms(game_seeds, _SOURCE), side="right")
 
     def draw_places(self, game_seeds: np.ndarray) -> np.ndarray:
-        """Return the player in each place after a single learner's, [K, MAX_SEATS]; game_seeds: uint64 [K]."""
+        """Draw the opponents of K games with one learner; return their indices in seating order from the learner.
+
+        game_seeds: uint64 [K]. Returns int64 [K, MAX_SEATS]; all opponents of a game are the same.
+        """
         return np.repeat(self._draw_players(game_seeds)[:, None], MAX_SEATS, axis=1)
 
     def draw_seating(self, game_seeds: np.ndarray, num_players: np.ndarray) -> np.ndarray:
-        """Return the player or `LEARNER` in each seat, [K, MAX_SEATS]; game_seeds: uint64 [K].
+        """Draw the seating of K games; return the index of the opponent in each seat, or `LEARNER`, [K, MAX_SEATS].
 
-        All seats learn in a game that draws "self"; in any other one seat learns.
+        All seats learn in a game that draws "self"; in any other game one seat learns. game_seeds: uint64 [K].
+        num_players: int64 [K].
         """
         players = self._draw_players(game_seeds)
         first = (draw_uniforms(game_seeds, _SEAT) * num_players).astype(np.int64)
@@ -69,7 +73,7 @@ class OpponentPool:
         return np.where(learns, LEARNER, players[:, None])
 
     def begin_games(self, batch: Batch) -> LearningGames:
-        """Begin the games of `batch` with learners and opponents in their seats."""
+        """Begin the games of `batch` with learners and drawn opponents in their seats, and return them."""
         num_players = batch.num_players.astype(np.int64)
         seating = lambda indices: self.draw_seating(batch.game_seeds[indices], num_players[indices])  # noqa: E731
         games = LearningGames(batch, self.players, seating=seating, compiled=select_compiled(self.players))
@@ -77,26 +81,26 @@ class OpponentPool:
         return games
 
     def begin_single_learner_games(self, batch: Batch) -> SingleLearnerGames:
-        """Begin the games of `batch` with one learner and its opponents in each."""
+        """Begin the games of `batch` with one learner and its drawn opponents in each game, and return them."""
         places = lambda indices: self.draw_places(batch.game_seeds[indices])  # noqa: E731
         return SingleLearnerGames(batch, self.players, places=places, compiled=select_compiled(self.players))
 
     def update(self, policy: NetworkPlayer) -> None:
-        """Set the current policy; it also stands in for past policies that do not exist yet."""
+        """Set the current policy of the learner; it also replaces past policies that are not stored yet."""
         self.newest.player = policy
         for snapshot in self.past:
             snapshot.player = snapshot.player or policy
 
     def remember(self, policy: NetworkPlayer, turn: int) -> None:
-        """Store a policy in place of a past one; the places are used in turn."""
+        """Store a policy among the past policies in place of the oldest; `turn` counts the policies stored so far."""
         if self.past:
             self.past[turn % len(self.past)].player = policy
 
     def past_layers(self) -> Sequence[Layers]:
-        """Return the layers of the past policies, for checkpoints."""
+        """Return the network layers of each past policy, to be saved in checkpoints."""
         return [snapshot.player.layers for snapshot in self.past if snapshot.player]
 
     def restore_past(self, policies: Sequence[NetworkPlayer]) -> None:
-        """Set the past policies from a checkpoint."""
+        """Set the past policies to those of a checkpoint."""
         for snapshot, policy in zip(self.past, policies, strict=True):
             snapshot.player = policy

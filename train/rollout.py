@@ -1,4 +1,4 @@
-"""Rollouts: what is stored of games played for training, sampling of actions, advantages of several learning seats."""
+"""Rollouts (data of games played for training): their storage, sampling of actions, and computation of advantages."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ from felicity_env.random_stream import uniform
 
 
 class Rollout:
-    """Buffers of `num_steps` decisions in B games: arrays [T, B, ...]; the observations are on the networks' device.
+    """Buffers for T = `num_steps` decisions in each of B games, [T, B, ...]; observations are on the networks' device.
 
-    dtype: of the observations. They are counts and fractions of few bits, which 16 bits hold exactly.
+    dtype: type of the observations. They are counts and fractions of few bits, which 16 bits represent exactly.
     """
 
     def __init__(self, num_steps: int, num_games: int, *, dtype: torch.dtype, device: str) -> None:
@@ -34,7 +34,10 @@ class Rollout:
 
 @kernel
 def _sample(logits, mask, fraction):
-    """Return an action drawn from the softmax of the legal logits, and its log probability; fraction: in [0, 1)."""
+    """Draw an action from the softmax of the legal actions' logits; return it and its log probability.
+
+    fraction: uniform random number in [0, 1) that determines the action.
+    """
     highest = np.float32(-np.inf)
     for action in range(NUM_ACTIONS):
         if mask[action] and logits[action] > highest:
@@ -68,9 +71,10 @@ def _sample_parallel(logits, masks, random_bits, threads, actions, log_probabili
 def sample(
     logits: np.ndarray, masks: np.ndarray, random_bits: np.ndarray, *, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sample legal actions int64 [B] from logits float32 [B, NUM_ACTIONS]; return them and their log probabilities.
+    """Sample a legal action for each of B decisions from the policy's logits; return actions and log probabilities.
 
-    masks: int8 [B, NUM_ACTIONS]. random_bits: uint64 [B]. The log probabilities are float32 [B].
+    logits: float32 [B, NUM_ACTIONS]. masks: int8 [B, NUM_ACTIONS], 1 for legal actions. random_bits: uint64 [B], the
+    randomness of each decision. Returns actions int64 [B] and their log probabilities float32 [B].
     """
     actions, log_probabilities = np.empty(len(random_bits), np.int64), np.empty(len(random_bits), np.float32)
     if threads == 1:  # a parallel kernel would also set the number of torch's threads
@@ -87,8 +91,9 @@ def sample(
 def _walk_back(rewards, terminated, seats, values, gamma, gae_lambda, advantages, complete, following):
     """Compute the advantages of one game, from its last step to its first.
 
-    following [3, MAX_SEATS]: value and advantage of the next decision of each seat, and its rewards until then; the
-    value is NaN if that decision is beyond the last step.
+    following [3, MAX_SEATS] is a workspace with a column for each seat. Row 0: value at the seat's next decision; NaN
+    if that decision is after the last step. Row 1: advantage of that decision. Row 2: sum of the seat's rewards until
+    then.
     """
     following[0] = np.nan
     following[1] = following[2] = 0.0
@@ -122,16 +127,18 @@ def compute_advantages(
     gamma: float,
     gae_lambda: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute generalised advantage estimates (Schulman et al. 2016, arXiv:1506.02438) of several seats in one game.
+    """Compute generalised advantage estimates (Schulman et al. 2016, arXiv:1506.02438) if several seats learn.
 
-    Each seat has a chain of its own: what it earns while others decide belongs to its earlier decision. All chains of
-    a game end together.
+    The decisions of each seat form a separate sequence: rewards that the seat gets while others decide belong to its
+    previous decision. The sequences of all seats end with the game.
 
-    rewards: [T, B, MAX_SEATS], what each seat earned from this decision to the next of any learner. terminated: [T, B],
-    whether the game ended in between. seats: [T, B], who decided. values: [T, B], the critic's value for that seat.
+    rewards: [T, B, MAX_SEATS], reward of each seat from this decision to the next one of any learner. terminated:
+    [T, B], True if the game ended in between. seats: [T, B], seat that decided. values: [T, B], the critic's value for
+    that seat.
 
-    Returns the advantages float32 [T, B] and which of them are complete, bool [T, B]. A seat's last decision before the
-    end of the data is incomplete: its outcome is unknown, its advantage is 0, and only its value is used.
+    Returns the advantages float32 [T, B], and bool [T, B] that is True where an advantage is complete. A seat's last
+    decision before the end of the data is incomplete, because its outcome is unknown: its advantage is 0, and only its
+    value is used.
     """
     advantages, complete = np.empty(seats.shape, np.float32), np.empty(seats.shape, np.bool_)
     following = np.empty((3, MAX_SEATS))

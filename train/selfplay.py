@@ -1,12 +1,12 @@
 """Self-play with PPO in which every seat learns. `python -m train selfplay`
 
-Read it from top to bottom: `SelfplayTrainer.learn` repeats `collect_rollout` (play `num_steps` decisions in every
-game), `prepare_data` (compute advantages) and `update_policy` (passes of gradient descent). PPO with an entropy bonus
-is as strong as methods made for imperfect information (arXiv:2502.08938).
+`SelfplayTrainer.learn` repeats three steps: `collect_rollout` plays `num_steps` decisions in every game, `prepare_data`
+computes advantages, and `update_policy` makes passes of gradient descent. PPO with an entropy bonus is as strong as
+methods made for imperfect information (arXiv:2502.08938).
 
-Randomness is a function of counters: an action depends on the seed of its game, the seat and the number of the
-decision, the order of the data on the number of the update. So a checkpoint holds no generator, and on a CPU a resumed
-run computes the same numbers, bit for bit, as one that was never interrupted.
+All randomness is computed from counters: an action depends on the seed of its game, the seat and the index of the
+decision; the order of the data depends on the index of the update. So a checkpoint needs no random generator, and on a
+CPU a resumed run computes the same numbers, bit for bit, as a run that was never interrupted.
 """
 
 import time
@@ -43,7 +43,7 @@ from train.storage import (
 )
 from train.trainer import Interrupt, Progress, Run, prepare_process
 
-_GAMES, _ORDER = 0, 1  # parts of a run's seed: what is drawn from them
+_GAMES, _ORDER = 0, 1  # indices of the random streams from a run's seed
 _VALUES_AT_ONCE = 16384
 
 
@@ -65,25 +65,28 @@ class SelfplayConfig(Config):
     curve_every: int = 1_000_000
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Device of the networks; auto takes a GPU if there is one. There the defaults of `--num-envs`, `--batch-size`,
-    `--total-timesteps` and `--curve-every` are 16 times as large, unless a size is named."""
+    """Device of the networks; auto uses a GPU if there is one.
+    On a GPU, `--num-envs`, `--batch-size`, `--total-timesteps` and `--curve-every` have defaults 16 times as large.
+    Setting one of the first three, or `--num-steps`, keeps the defaults of a CPU."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Precision of the networks' matrix products; auto takes 16 bits where the machine is faster with them."""
+    """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it."""
     init: str | None = None
-    """Run folder or policy.json whose policy to start from, with the critic of its last checkpoint if it has one; the
-    layers must fit."""
+    """Run folder or policy.json of a policy to start from; --hidden-sizes, --raises and --open-mice must fit it.
+    If the folder has a checkpoint, its critic is loaded too."""
     raises: bool = False
-    """Give each size of a raise a logit beside that of the bid; helps to bid relative to the highest bid."""
+    """Compute a bid's logit from two outputs: one for the bid, one for its raise over the highest bid.
+    This helps the policy to bid relative to the highest bid."""
     kl_coef: float = 0.0
-    """Weight of the KL divergence from a slow average of the policy; above 0 it damps oscillation."""
+    """Weight of the KL divergence of the policy from a slow moving average of itself. Above 0 it damps oscillation."""
     average_decay: float = 0.99
-    """Decay of the slow average per update; nearer to 1 is slower. Used only with `--kl-coef`."""
+    """Decay of the moving average of the policy in each update; nearer to 1 is slower. Used only with `--kl-coef`."""
     max_grad_norm: float = 0.5
-    """Largest norm of a gradient; longer ones are scaled down to it."""
+    """Largest norm of a gradient; a gradient with a larger norm is scaled down to it."""
     vf_coef: float = 1.0
-    """Weight of the value loss; the networks are separate, so it matters only through the common gradient norm."""
+    """Weight of the value loss.
+    The policy and value networks are separate, so it matters only through the norm of their joint gradient."""
     save_every: int = 20
-    """Updates between two checkpoints; a killed run loses at most these."""
+    """Number of updates between two checkpoints; a run that is killed loses at most these updates."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +97,7 @@ class SelfplayConfig(Config):
 
 
 class SelfplayTrainer:
-    """Training in progress: networks, optimiser, games, opponents."""
+    """Self-play training run in progress: networks, optimiser, games and opponents."""
 
     config_class = SelfplayConfig
 
@@ -117,7 +120,7 @@ class SelfplayTrainer:
         self.timesteps = self.updates = 0
 
     def _load_policy(self, path: str) -> None:
-        """Start from a stored policy, with its critic if there is one; raise `ValueError` if it does not fit."""
+        """Read the policy to start from, with its critic if one is stored; raise `ValueError` if it does not fit."""
         player, *others = load_policy_player(path).members
         if others:
             raise ValueError(f"--init {path}: it is a mixture; name one of its policies, such as {path}/0")
@@ -129,7 +132,7 @@ class SelfplayTrainer:
             self.policy.critic.load_state_dict(critic)
 
     def _find_mismatch(self, player: NetworkPlayer) -> str:
-        """Return why a run with these settings cannot start from a policy, or nothing if it can."""
+        """Return the reason why the run cannot start from the policy of `player`; an empty text if it can."""
         if player.activation != ACTIVATION:
             return f"that network has {player.activation} between its layers, this trainer's have {ACTIVATION}"
         needed = {name: value for name, value in match_network(player).items() if value != getattr(self.config, name)}
@@ -137,13 +140,13 @@ class SelfplayTrainer:
         return f"that network needs {options}" if needed else ""
 
     def layers(self) -> Layers:
-        """Return copies of the policy's layers."""
+        """Return copies of the weights and biases of the policy network's layers."""
         return self.policy.layers()
 
     # --- the loop ---
 
     def learn(self, progress: Progress) -> bool:
-        """Train to the end; return False if the user stopped it before. A checkpoint is written either way."""
+        """Train until the run is complete or the user stops it; write a checkpoint; return True if it is complete."""
         config = self.config
         self.run.count_time()
         with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
@@ -170,7 +173,7 @@ class SelfplayTrainer:
         progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps, logger))
 
     def run_iteration(self) -> dict[str, float]:
-        """Play, compute advantages and update the policy once; return values for the log, named as in SB3."""
+        """Play a rollout, compute advantages and update the policy; return values for the log, named as in SB3."""
         config, started = self.config, time.monotonic()
         done = min(1.0, self.timesteps / config.total_timesteps)
         learning_rate = self.optimizer.param_groups[0]["lr"] = config.learning_rate * (1 - done)
@@ -194,7 +197,7 @@ class SelfplayTrainer:
 
     @torch.no_grad()
     def collect_rollout(self) -> None:
-        """Play `num_steps` decisions in every game and store them in `rollout`."""
+        """Play `num_steps` decisions in every game and store them in the rollout buffers."""
         batch, games, rollout, config = self.batch, self.games, self.rollout, self.config
         for t in range(config.num_steps):
             rollout.observations[t].copy_(torch.from_numpy(batch.observations))
@@ -208,7 +211,7 @@ class SelfplayTrainer:
 
     @torch.no_grad()
     def prepare_data(self) -> dict[str, Tensor]:
-        """Return the decisions to learn from, in random order, with advantages and returns: tensors [N, ...]."""
+        """Return N decisions of the rollout to learn from, shuffled, with advantages and returns: tensors [N, ...]."""
         rollout, config = self.rollout, self.config
         observations = rollout.observations.flatten(0, 1)
         values = self.compute_values(observations)
@@ -234,18 +237,18 @@ class SelfplayTrainer:
         return {name: self._select(name, tensor, indices) for name, tensor in data.items()}
 
     def _select(self, name: str, tensor: Tensor, indices: Tensor) -> Tensor:
-        """Copy rows of a tensor into a buffer that is used again: new memory would cost more than the copy."""
+        """Copy the rows `indices` of a tensor into a reused buffer, because allocating new memory would take longer."""
         if name not in self._buffers:
             self._buffers[name] = torch.empty_like(tensor)
         return torch.index_select(tensor, 0, indices, out=self._buffers[name][: len(indices)])
 
     def compute_logits(self, observations: Tensor) -> Tensor:
-        """Compute the policy's logits, float32 [N, NUM_ACTIONS]."""
+        """Compute the policy's logits for N observations, float32 [N, NUM_ACTIONS]."""
         with self._mixed_precision():
             return self.policy.logits(observations)
 
     def compute_values(self, observations: Tensor) -> Tensor:
-        """Compute the critic's values, float32 [N]."""
+        """Compute the critic's values of N observations, float32 [N]."""
         with self._mixed_precision():
             return torch.cat([self.policy.values(part) for part in observations.split(_VALUES_AT_ONCE)])
 
@@ -258,14 +261,14 @@ class SelfplayTrainer:
     # --- update ---
 
     def update_policy(self, data: dict[str, Tensor], ent_coef: float) -> dict[str, float]:
-        """Optimise on all minibatches, `update_epochs` times; return the mean of each loss term."""
+        """Take a gradient step on each minibatch, `update_epochs` times; return the mean of each loss term."""
         terms = [self.optimize_minibatch(minibatch, ent_coef) for minibatch in self.split_minibatches(data)]
         if self.config.kl_coef:
             self._update_average()
         return {name: float(torch.stack([each[name] for each in terms]).mean()) for name in terms[0]}
 
     def split_minibatches(self, data: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
-        """Yield parts of nearly equal size, all of them `update_epochs` times, in the order of `prepare_data`."""
+        """Yield minibatches of nearly equal size, in the order of `data`; repeat all of them `update_epochs` times."""
         count = max(1, round(len(data["actions"]) / self.config.batch_size))
         parts = {name: tensor.tensor_split(count) for name, tensor in data.items()}
         for _ in range(self.config.update_epochs):
@@ -273,7 +276,7 @@ class SelfplayTrainer:
                 yield {name: part[k] for name, part in parts.items()}
 
     def optimize_minibatch(self, minibatch: dict[str, Tensor], ent_coef: float) -> dict[str, Tensor]:
-        """Take one step of gradient descent; return the loss terms."""
+        """Take one gradient step on a minibatch; return the loss terms."""
         self.optimizer.zero_grad()
         loss, terms = self.compute_loss(minibatch, ent_coef)
         loss.backward()
@@ -282,7 +285,7 @@ class SelfplayTrainer:
         return {name: term.detach() for name, term in terms.items()}
 
     def compute_loss(self, minibatch: dict[str, Tensor], ent_coef: float) -> tuple[Tensor, dict[str, Tensor]]:
-        """Compute the total loss and its terms."""
+        """Compute the total loss of a minibatch, and its terms by name."""
         with self._mixed_precision():
             terms = self._compute_terms(minibatch)
         loss = terms["policy_gradient_loss"] + self.config.vf_coef * terms["value_loss"]
@@ -292,9 +295,9 @@ class SelfplayTrainer:
         return loss, terms
 
     def _compute_terms(self, minibatch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Compute PPO's clipped loss (Schulman et al. 2017, arXiv:1707.06347), value loss, entropy and KL divergences.
+        """Compute the loss terms of PPO (Schulman et al. 2017, arXiv:1707.06347): policy, value, entropy, divergence.
 
-        "approx_kl" is the divergence from the policy that played: http://joschu.net/blog/kl-approx.html.
+        "approx_kl" estimates the KL divergence from the policy that played: http://joschu.net/blog/kl-approx.html.
         """
         clip = self.config.clip_coef
         log_all = self.policy.log_probabilities(minibatch["observations"], minibatch["masks"])
@@ -327,14 +330,17 @@ class SelfplayTrainer:
     # --- checkpoints ---
 
     def save(self) -> None:
-        """Write a checkpoint with everything that the rest of the run depends on."""
+        """Write a checkpoint to the run folder, with everything on which the rest of the run depends."""
         arrays = tensors_to_arrays("policy.", self.policy.state_dict()) | optimizer_to_arrays(self.optimizer)
         arrays |= tensors_to_arrays("average.", self.average.state_dict())
         arrays |= {f"games.{name}": array for name, array in self.batch.clone().items()}
         save_checkpoint(self.run.folder, arrays, self.run.describe(self.timesteps, self.updates))
 
     def restore(self, report: Callable[[str], Any]) -> None:
-        """Continue from the newest undamaged checkpoint; raise `UserError` if none fits. See `load_checkpoint`."""
+        """Continue from the newest undamaged checkpoint of the run folder; raise `UserError` if none fits.
+
+        report: called with a line of text about each damaged checkpoint.
+        """
         arrays, metadata = load_checkpoint(self.run.folder, report=report)
         with explain_mismatch(self.run.folder):
             self.run.restore(metadata)
@@ -347,28 +353,28 @@ class SelfplayTrainer:
 
 
 def choose_dtype(precision: str, device: str) -> torch.dtype:
-    """Return the type of the matrix products for the setting `precision`."""
+    """Return the number type of matrix products for the setting "auto", "float32" or "bfloat16" on a device."""
     is_fast = device == "cuda" or torch.cpu._is_avx512_bf16_supported()
     return torch.bfloat16 if precision == "bfloat16" or (precision == "auto" and is_fast) else torch.float32
 
 
 def compute_explained_variance(data: dict[str, Tensor]) -> float:
-    """Return the part of the returns' variance that the critic predicted: 1 all, 0 none."""
+    """Return the fraction of the returns' variance that the critic predicted: 1 is all of it, 0 is none."""
     variance = data["returns"].var()
     return float(1 - data["advantages"].var() / variance) if variance > 0 else 0.0
 
 
 def _format_option(name: str, value: Any) -> str:
-    """Return a setting as it is given on the command line."""
+    """Format a setting as an option of the command line, such as `--hidden-sizes 128 128`."""
     if isinstance(value, bool):
         return option_name(name if value else f"no_{name}")
     return f"{option_name(name)} {' '.join(map(str, value))}"
 
 
 def _load_critic(folder: Path) -> dict[str, Tensor]:
-    """Return the critic in the newest checkpoint of a self-play run, or nothing if there is none.
+    """Return the critic's tensors from the newest checkpoint of a self-play run; empty if there is no checkpoint.
 
-    An untrained critic would spoil a good policy before it has learned to predict.
+    A good policy needs a trained critic: updates with an untrained one would spoil the policy.
     """
     if not list_checkpoints(folder):
         return {}

@@ -1,7 +1,8 @@
-"""Storage of runs: the run folder, checkpoints, and torch's state as named NumPy arrays.
+"""Storage of training runs: the run folder, checkpoints, and the state of torch as named NumPy arrays.
 
 A checkpoint is a safetensors file with its metadata as JSON. Its name holds the number of decisions learned from and a
-digest of the content, so damage is noticed; if the newest one is damaged, the one before it serves. No pickle is read.
+digest of the content, so damage is noticed; if the newest checkpoint is damaged, the one before it is used. No
+pickle is read.
 """
 
 import hashlib
@@ -26,8 +27,8 @@ from train.config import Config
 
 CONFIG, CURVE, EVALUATION = "config.json", "learning_curve.json", "evaluation.json"
 CHECKPOINTS, SUFFIX = "checkpoints", ".safetensors"
-NUM_CHECKPOINTS = 3  # older ones are deleted
-_METADATA = "facts"  # key in the file
+NUM_CHECKPOINTS = 3  # number of checkpoints in a run folder; older ones are deleted
+_METADATA = "facts"  # key of the metadata in a checkpoint file
 Arrays = dict[str, np.ndarray]
 
 
@@ -35,7 +36,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def choose_run_folder(config: Config) -> Path:
-    """Return the folder for a new run: `config.out`, or a free name in `runs/`; raise `UserError` if it exists."""
+    """Return the folder for a new run: `config.out`, or an unused name in `runs/`; raise `UserError` if it exists."""
     folder = config.out or _find_free_name(config)
     if folder.exists():
         resume = f"--resume {shlex.quote(str(folder))}"
@@ -44,9 +45,9 @@ def choose_run_folder(config: Config) -> Path:
 
 
 def create_run_folder(config: Config) -> Path:
-    """Create the folder of a new run with its config.json, and return it; `--resume` then starts the run.
+    """Create the folder of a new run with its config.json, and return it; `python -m train --resume` can start the run.
 
-    Raises `UserError` if that is impossible; an existing folder is never touched.
+    Raises `UserError` if the folder cannot be created; an existing folder is never changed.
     """
     folder = choose_run_folder(config)
     try:
@@ -74,14 +75,17 @@ def _find_free_name(config: Config) -> Path:
 
 
 class Checkpoint(NamedTuple):
-    """State of a run: arrays, and metadata that JSON can hold, `timesteps` among it."""
+    """Content of a checkpoint: named arrays, and metadata for JSON that includes `timesteps`."""
 
     arrays: Arrays
     metadata: dict[str, Any]
 
 
 def save_checkpoint(folder: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> Path:
-    """Write a checkpoint into a run folder and delete the oldest; raise `UserError`, deleting none, if it cannot."""
+    """Write a checkpoint into a run folder, delete all but the newest NUM_CHECKPOINTS, and return its path.
+
+    Raises `UserError`, and deletes none, if the checkpoint cannot be written.
+    """
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     content = safetensors.numpy.save(contiguous, metadata={_METADATA: json.dumps(metadata)})
     store = folder / CHECKPOINTS
@@ -100,15 +104,15 @@ def save_checkpoint(folder: Path, arrays: Mapping[str, np.ndarray], metadata: Ma
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
-    """List the checkpoints of a run folder, oldest first."""
+    """List the checkpoint files of a run folder, oldest first."""
     paths = (folder / CHECKPOINTS).glob(f"*{SUFFIX}")
     return sorted(paths, key=lambda path: (path.name[:12], path.stat().st_mtime_ns))
 
 
 def load_checkpoint(folder: Path, *, report: Callable[[str], Any]) -> Checkpoint:
-    """Read the newest undamaged checkpoint; `report` is called with a line about each damaged one, which stays.
+    """Read the newest undamaged checkpoint of a run folder; raise `UserError` if there is none.
 
-    Raises `UserError` if there is none.
+    report: called with a line of text about each damaged checkpoint; the damaged file is not deleted.
     """
     for path in reversed(list_checkpoints(folder)):
         try:
@@ -132,7 +136,7 @@ def _digest(content: bytes) -> str:
 
 @contextmanager
 def explain_mismatch(folder: Path) -> Iterator[None]:
-    """Turn errors in restoring a checkpoint into a `UserError` of one line."""
+    """Turn an error inside this context, in which a checkpoint is restored, into a `UserError` of one line."""
     try:
         yield
     except (KeyError, ValueError, RuntimeError, TypeError) as error:
@@ -143,18 +147,18 @@ def explain_mismatch(folder: Path) -> Iterator[None]:
 
 
 def tensors_to_arrays(prefix: str, tensors: Mapping[str, Tensor]) -> Arrays:
-    """Copy tensors to arrays with a prefix before their names."""
+    """Copy torch tensors to NumPy arrays; put a prefix before each name."""
     return {prefix + name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
 
 
 def arrays_to_tensors(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """Copy the arrays with a prefix to tensors named without it."""
+    """Copy the arrays whose names begin with a prefix to torch tensors, named without the prefix."""
     chosen = {name: array for name, array in arrays.items() if name.startswith(prefix)}
     return {name.removeprefix(prefix): torch.from_numpy(array.copy()) for name, array in chosen.items()}
 
 
 def optimizer_to_arrays(optimizer: torch.optim.Optimizer) -> Arrays:
-    """Copy the optimiser's state of each parameter to arrays."""
+    """Copy the state of an optimiser, which it keeps for each parameter, to named arrays."""
     arrays: Arrays = {}
     for number, state in optimizer.state_dict()["state"].items():
         arrays |= tensors_to_arrays(f"optimizer.{number}.", state)
@@ -162,7 +166,7 @@ def optimizer_to_arrays(optimizer: torch.optim.Optimizer) -> Arrays:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]) -> None:
-    """Set the optimiser's state from `optimizer_to_arrays`."""
+    """Set the state of an optimiser to the arrays that `optimizer_to_arrays` returned."""
     states: dict[int, dict[str, Tensor]] = {}
     for name, tensor in arrays_to_tensors("optimizer.", arrays).items():
         number, _, key = name.partition(".")
@@ -171,7 +175,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.
 
 
 def layers_to_arrays(policies: Sequence[Layers]) -> Arrays:
-    """Name the layers of past policies."""
+    """Return the network layers of several policies as named arrays; see `arrays_to_layers`."""
     arrays: Arrays = {}
     for k, layers in enumerate(policies):
         for j, (weight, bias) in enumerate(layers):
@@ -180,7 +184,7 @@ def layers_to_arrays(policies: Sequence[Layers]) -> Arrays:
 
 
 def arrays_to_layers(arrays: Mapping[str, np.ndarray]) -> Iterator[Layers]:
-    """Yield the layers of each past policy from `layers_to_arrays`."""
+    """Yield the network layers of each policy from the arrays that `layers_to_arrays` returned."""
     k = 0
     while f"past.{k}.0.weight" in arrays:
         layers, j = [], 0

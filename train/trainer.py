@@ -33,14 +33,14 @@ from train.config import Config
 from train.storage import CURVE, EVALUATION
 
 LADDER = ("random", "anchor", "ev")
-YARDSTICK = "anchor"  # the player whose win share is shown beside the progress bar
-CURVE_STREAM, FINAL_STREAM = 1, 2  # streams of the evaluation's deals
-_SPREAD_STEPS = 97  # random decisions in the first games, so that they are not all in the same round
+YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
+CURVE_STREAM, FINAL_STREAM = 1, 2  # random streams of the learning curve and of the final evaluation
+_SPREAD_STEPS = 97  # number of random decisions in the first games, so that not all are in the same round
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 
 class Trainer(Protocol):
-    """Training in progress, by any algorithm."""
+    """Training run in progress, by any algorithm: the interface of all trainers."""
 
     config_class: ClassVar[type[Config]]
     run: "Run"
@@ -49,27 +49,31 @@ class Trainer(Protocol):
 
     @property
     def timesteps(self) -> int:
-        """Number of decisions learned from."""
+        """Number of decisions learned from so far."""
         ...
 
     def learn(self, progress: "Progress") -> bool:
-        """Train to the end; return False if the user stopped it before. A checkpoint is written either way."""
+        """Train until the run is complete or the user stops it; write a checkpoint; return True if it is complete."""
         ...
 
     def restore(self, report: Callable[[str], Any]) -> None:
-        """Continue from the newest undamaged checkpoint; raise `UserError` if none fits. See `load_checkpoint`."""
+        """Continue from the newest undamaged checkpoint of the run folder; raise `UserError` if none fits.
+
+        report: called with a line of text about each damaged checkpoint.
+        """
         ...
 
     def layers(self) -> Layers:
-        """Return copies of the policy's layers."""
+        """Return copies of the weights and biases of the policy network's layers."""
         ...
 
 
 def prepare_process(threads: int) -> None:
-    """Set up this process for training: threads of torch, and memory that is kept instead of returned.
+    """Set the number of torch's threads in this process, and let the process keep freed memory for the next use.
 
-    glibc returns large pieces of memory to the system as soon as they are free, and a minibatch later takes them again,
-    page by page: a tenth of the time of training on a CPU. Raises `ValueError` if there are not so many threads.
+    By default, glibc returns large pieces of memory to the system as soon as they are freed, and the next minibatch
+    requests them again, page by page. This would take a tenth of the training time on a CPU. Raises `ValueError` if the
+    machine has fewer threads.
     """
     if not 1 <= threads <= MAX_THREADS:
         raise ValueError(f"--threads must be 1 to {MAX_THREADS} on this machine, not {threads}")
@@ -81,7 +85,10 @@ def prepare_process(threads: int) -> None:
 
 
 class Run:
-    """Settings, folder, learning curve and working time of a run. activation: between the layers of its policy."""
+    """Training run: its settings, folder, learning curve and working time in seconds.
+
+    activation: name of the activation function in its policy network, "relu" or "tanh".
+    """
 
     def __init__(self, config: Config, folder: Path, *, activation: str) -> None:
         self.config, self.folder, self.activation = config, folder, activation
@@ -90,7 +97,7 @@ class Run:
         self._clock = time.monotonic()
 
     def create_games(self, seed: int, *, threads: int = 1) -> Batch:
-        """Create the games to learn from, each after some random decisions."""
+        """Create the games to learn from, and play some random decisions, so that not all are in the same round."""
         config = self.config
         batch = Batch(
             config.num_envs,
@@ -104,26 +111,26 @@ class Run:
         return batch
 
     def create_logger(self, timesteps: int) -> Logger:
-        """Create a logger with CSV and TensorBoard files for what is learned from now on."""
+        """Create a logger that writes CSV and TensorBoard files; the name of their folder contains `timesteps`."""
         return configure(str(self.folder / "logs" / f"from-{timesteps:012d}"), ["csv", "tensorboard"])
 
     def create_player(self, layers: Layers) -> NetworkPlayer:
-        """Create a player of a policy of this run."""
+        """Create a player from the network layers of a policy of this run."""
         return NetworkPlayer(layers, open_mice=self.config.open_mice, activation=self.activation)
 
     def count_time(self) -> None:
-        """Add the time since the last call to `seconds`."""
+        """Add the time since the last call to the working time of the run, `seconds`."""
         now = time.monotonic()
         self.seconds, self._clock = self.seconds + now - self._clock, now
 
     def describe(self, timesteps: int, updates: int) -> dict[str, Any]:
-        """Return the metadata of a checkpoint."""
+        """Return the metadata to store in a checkpoint: counters, learning curve, settings and provenance."""
         self.count_time()
         counters = {"timesteps": timesteps, "updates": updates, "seconds": self.seconds}
         return {**counters, "curve": self.curve, "config": self.config.to_json(), **provenance()}
 
     def restore(self, metadata: dict[str, Any]) -> None:
-        """Continue from the metadata of a checkpoint; raise `UserError` if its settings are others."""
+        """Set learning curve and working time from a checkpoint's metadata; raise `UserError` if settings differ."""
         advice = "restore the run's config.json and the files that --setup names"
         where = f"the checkpoint in {self.folder}"
         check_same_settings(metadata["config"], self.config.to_json(), where=where, advice=advice)
@@ -132,17 +139,17 @@ class Run:
     # --- measuring ---
 
     def is_curve_due(self, timesteps: int) -> bool:
-        """Return whether the curve needs a point now."""
+        """Return whether the learning curve needs a point after `timesteps` decisions."""
         every = self.config.curve_every
         last = self.curve[-1]["timesteps"] if self.curve else -every
         return timesteps // every != last // every
 
     def has_curve_point(self, timesteps: int) -> bool:
-        """Return whether the curve has a point of the policy as it is now."""
+        """Return whether the last point of the learning curve is at `timesteps` decisions."""
         return bool(self.curve) and self.curve[-1]["timesteps"] == timesteps
 
     def add_to_curve(self, layers: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
-        """Measure the policy, log its win shares and draw the curve again; return the new point."""
+        """Evaluate the policy, log its win shares, and add a point to the learning curve; return the point."""
         self.count_time()
         results = self._evaluate(self.create_player(layers), num_deals=self.config.curve_deals, stream=CURVE_STREAM)
         self.curve.append({"timesteps": timesteps, "seconds": round(self.seconds, 1), "results": results})
@@ -154,7 +161,7 @@ class Run:
         return self.curve[-1]
 
     def finish(self, layers: Layers, timesteps: int) -> list[dict[str, Any]]:
-        """Write the policy and its evaluation; return the results."""
+        """Write the final policy and its evaluation to the run folder; return the results of the evaluation."""
         self.count_time()
         config = self.config
         save_policy(
@@ -176,7 +183,7 @@ class Run:
         return results
 
     def read_evaluation(self) -> list[dict[str, Any]]:
-        """Read the results of `finish`; return an empty list if they or the policy are missing or damaged."""
+        """Read the results of the final evaluation; return [] if they or the policy are missing or damaged."""
         try:
             load_policy(self.folder)
             return json.loads((self.folder / EVALUATION).read_text())["results"]
@@ -184,7 +191,7 @@ class Run:
             return []
 
     def _evaluate(self, player: NetworkPlayer, *, num_deals: int, stream: int) -> list[dict[str, Any]]:
-        """Evaluate a policy with each setup."""
+        """Evaluate a policy in each setup of the run."""
         against = self.config.against
         return [
             evaluate_policy(player, setup, num_deals=num_deals, stream=stream, against=against)
@@ -198,10 +205,10 @@ class Run:
 def evaluate_policy(
     player: Player, setup: Setup, *, num_deals: int, stream: int = 0, against: Sequence[str] = LADDER
 ) -> dict[str, Any]:
-    """Estimate the win share of `player` alone against copies of each of `against`.
+    """Estimate the win share of `player` alone against copies of each player in `against`, in one setup.
 
-    The deals are not unseen: with 4 or 5 players there are only 40,000 or 500,000 in all. The seeds, and with them the
-    players' randomness, are never those of training.
+    The deals may occur in training too: with 4 or 5 players only 40,000 or 500,000 deals exist. The seeds, and with
+    them the players' randomness, are never those of training.
     """
     seed = game_seed(SEEDS["evaluation"], stream, setup.seats)
     win_shares = {
@@ -217,7 +224,7 @@ def evaluate_policy(
 
 
 def build_table(results: list[dict[str, Any]]) -> Table:
-    """Build a table of results of `evaluate_policy` for a terminal."""
+    """Build a table for the terminal: win share of a policy against each opponent in each setup, with intervals."""
     table = Table(title="Win share of one against the rest, 95 % interval", title_justify="left")
     for column in ("setup", "against", "win share", "interval", "par", "deals"):
         table.add_column(column, justify="left" if column in ("setup", "against") else "right")
@@ -231,7 +238,7 @@ def build_table(results: list[dict[str, Any]]) -> Table:
 
 
 def plot_learning_curve(curve: list[dict[str, Any]], path: Path) -> None:
-    """Plot the win share against each player over decisions with 95 % bands, a panel for each setup."""
+    """Plot the win share against each opponent over the number of decisions, with 95 % bands and a panel per setup."""
     results = curve[0]["results"]
     figure = Figure(figsize=(5.5 * len(results), 4), layout="constrained")
     axes = figure.subplots(1, len(results), squeeze=False)
@@ -253,9 +260,9 @@ def plot_learning_curve(curve: list[dict[str, Any]], path: Path) -> None:
 
 
 class Progress:
-    """Progress bar on a terminal, and a line for every point of the learning curve. Use as a context.
+    """Progress bar on a terminal, and a printed line for every point of the learning curve; a context manager.
 
-    total, timesteps: decisions to learn from in all, and already learned from.
+    total: number of decisions to learn from in the run. timesteps: number already learned from.
     """
 
     def __init__(self, console: Console, total: int, timesteps: int) -> None:
@@ -281,13 +288,13 @@ class Progress:
         self.bar.stop()
 
     def advance_to(self, timesteps: int) -> None:
-        """Show that `timesteps` decisions are done."""
+        """Show in the progress bar that `timesteps` decisions are done."""
         speed = self.bar.tasks[0].finished_speed or self.bar.tasks[0].speed
         self.bar.update(self.task, completed=timesteps, speed=f"{speed:,.0f}/s" if speed else "")
         self.timesteps = timesteps
 
     def show_strength(self, point: dict[str, Any]) -> None:
-        """Print a new point of the learning curve, and show the yardstick beside the bar."""
+        """Print a new point of the learning curve, and show its win share against one opponent in the progress bar."""
         results = point["results"]
         texts = [
             f"{result['setup']} vs " + " ".join(f"{c} {s['value']:.2f}" for c, s in result["win_share"].items())
@@ -300,12 +307,12 @@ class Progress:
         self.bar.update(self.task, strength=f"{yardstick} {win_shares}")
 
     def print(self, text: str) -> None:
-        """Print a line above the bar."""
+        """Print a line of text above the progress bar."""
         self.console.print(text, highlight=False)
 
 
 class Interrupt:
-    """Context in which the first Ctrl-C sets `is_requested` and a second one interrupts at once."""
+    """Context manager in which the first Ctrl-C sets `is_requested`, and a second one raises `KeyboardInterrupt`."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress, self.is_requested = progress, False

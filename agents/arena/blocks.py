@@ -1,14 +1,16 @@
 """Blocks: deals played under all rotations of the seats, and the measures of each player in them.
 
-A block is one deal under all rotations of the seats. Rotating cancels the advantage of seats and cards, so a block is
-one fair comparison, and blocks are independent. Rotating does not cancel who sits next to whom, which matters; every
-block therefore draws its own circular order of the players.
+A block is one deal, played once in every rotation of the players around the table. Rotation cancels the advantage of
+seats and cards, so each block is a fair comparison, and different blocks are independent. Rotation does not change the
+neighbours of a player, which also influence the result; every block therefore draws a new circular order of the
+players.
 
     blocks = play_blocks([make("tuned"), *(make("ev") for _ in range(3))], num_deals=1000, seed=7)
     bootstrap(blocks.block_means(0))                                     # win share of `tuned` against three `ev`
 
-Block k of a seed has the same deal and the same random streams of its seats, whoever plays, however many blocks are
-played and in however many parts. Parts that are concatenated (`Blocks.concatenate`) equal the whole.
+For a given seed, block k always has the same deal and the same random streams for its seats. They do not depend on
+the players, on the number of blocks, or on how the blocks are split into parts: concatenated parts
+(`Blocks.concatenate`) equal the whole.
 """
 
 from collections.abc import Sequence
@@ -31,7 +33,7 @@ __all__ = ["MEASURES", "Blocks", "Estimate", "Paired", "PlayerError", "bootstrap
 
 _DEAL_STREAM, _PLAY_STREAM, _ORDER_STREAM = 1, 2, 3
 _WIN, _MARGIN = reward_code("win"), reward_code("margin")
-MEASURES = {  # of a player in a game
+MEASURES = {  # measures of one player in one game
     "win_share": "1/k to each of k winners (R7.2)",
     "margin": "own score minus the mean score of the others",
     "rank": "1 is best; players with equal score and cat points share a rank",
@@ -58,23 +60,23 @@ def _list_streams(seed, blocks, rotations, streams):
 
 
 def deal_blocks(setup: Setup, blocks: range, seed: int) -> np.ndarray:
-    """Return the first states of the games of `blocks`, STATE [blocks * rotations]; a block's games have one deal."""
+    """Return the starting state of every game, STATE [blocks * rotations]; all games of a block have the same deal."""
     states = np.empty(len(blocks) * setup.seats, STATE)
     _deal_blocks(setup.blank_state(), np.uint64(seed), np.array(blocks, np.int64), setup.seats, states)
     return states
 
 
 def list_streams(setup: Setup, blocks: range, seed: int) -> np.ndarray:
-    """Return the seeds that `decision_seed` splits among the seats of each game, uint64 [blocks * rotations]."""
+    """Return the seed of the players' randomness in each game, uint64 [blocks * rotations]; see `decision_seed`."""
     streams = np.empty(len(blocks) * setup.seats, np.uint64)
     _list_streams(np.uint64(seed), np.array(blocks, np.int64), setup.seats, streams)
     return streams
 
 
 def draw_seats(num_players: int, blocks: range, seed: int) -> np.ndarray:
-    """Return the seat of every player in each game, int64 [blocks, rotations, players].
+    """Draw the seat of every player in each game; return int64 [blocks, rotations, players].
 
-    Player 0 has seat r in rotation r. The others follow in a circular order that is drawn for each block.
+    Player 0 has seat r in rotation r. The other players follow in a circular order that is drawn for each block.
     """
     orders = list(permutations(range(1, num_players)))
     block_orders = [orders[next_game_seed(seed, _ORDER_STREAM, block) % len(orders)] for block in blocks]
@@ -84,42 +86,45 @@ def draw_seats(num_players: int, blocks: range, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Results of blocks: arrays [blocks, rotations, players], with the players in the order they were named."""
+    """Results of blocks (deals, each played in all rotations of the seats): arrays [blocks, rotations, players].
+
+    The players are in the order in which they were given to `play_blocks`.
+    """
 
     measures: dict[str, np.ndarray]  # one array for each of `MEASURES`
     seats: np.ndarray  # seat of each player, see `draw_seats`
-    rounds: np.ndarray  # ROUND [blocks, rotations, rounds]; its entries are by seat
+    rounds: np.ndarray  # ROUND [blocks, rotations, rounds]; its arrays are indexed by seat
 
     def block_means(self, player: int, measure: str = "win_share") -> np.ndarray:
-        """Return the mean of a player's measure over the rotations of each block, [blocks]."""
+        """Return the mean of one measure of a player over the games of each block, [blocks]."""
         return self.measures[measure][:, :, player].mean(axis=1)
 
     def block_means_by_seat(self, player: int, measure: str = "win_share") -> np.ndarray:
-        """Return a player's measure in each seat, [blocks, seats]."""
+        """Return one measure of a player in each block, by the seat it had, [blocks, seats]."""
         by_rotation = np.argsort(self.seats[:, :, player], axis=1)
         return np.take_along_axis(self.measures[measure][:, :, player], by_rotation, axis=1)
 
     def block_means_by_place(self, player: int, measure: str = "win_share") -> np.ndarray:
-        """Return a player's measure in each place, counted from the first start player, [blocks, places]."""
+        """Return one measure of a player in each block by place, [blocks, places]; place 0 starts the game."""
         by_seat, num_players = self.block_means_by_seat(player, measure), self.rounds.shape[1]
         starts = self.rounds["start_seat"][:, 0, :1]
         return np.take_along_axis(by_seat, (starts + np.arange(num_players)) % num_players, axis=1)
 
     @classmethod
     def concatenate(cls, parts: Sequence["Blocks"]) -> "Blocks":
-        """Return the blocks of several parts as one."""
+        """Return one `Blocks` that holds the blocks of all `parts`, in this order."""
         measures = {name: np.concatenate([part.measures[name] for part in parts]) for name in MEASURES}
         return cls(measures, *(np.concatenate([getattr(part, name) for part in parts]) for name in ("seats", "rounds")))
 
 
 def play_blocks(players: Sequence[Player], *, num_deals: int | range, seed: int, setup: Setup | None = None) -> Blocks:
-    """Play every deal under all rotations of the seats.
+    """Play each deal once in every rotation of the seats, and return the results.
 
-    players: one object for each place. num_deals: how many blocks, or which ones. setup: by default the standard one
-    for this number of players.
+    players: one object for each player at the table. num_deals: number of deals, or a range of block indices. setup: by
+    default the standard setup for this number of players.
 
-    An illegal action forfeits its game: the game stops, its player ranks last with a win share of 0, and the others
-    share the victory. Raises `PlayerError` (with the number of the place) if a player raises.
+    An illegal action forfeits its game: the game stops, the offender ranks last with a win share of 0, and the other
+    players share the victory. Raises `PlayerError`, with the index of the player, if a player raises an exception.
     """
     setup = standard_setup(len(players)) if setup is None else setup
     if len(players) != setup.seats:
@@ -138,7 +143,10 @@ def play_blocks(players: Sequence[Player], *, num_deals: int | range, seed: int,
 
 
 def estimate_measures(blocks: Blocks, players: Sequence[int]) -> dict[str, Any]:
-    """Return an estimate of every measure, averaged over some of the players, as stored in results."""
+    """Estimate every measure (win share, margin, ...), averaged over the players with the given indices.
+
+    Returns {measure: estimate with its interval}, as stored in results.
+    """
     means = {name: np.mean([blocks.block_means(player, name) for player in players], axis=0) for name in MEASURES}
     return {name: asdict(bootstrap(values)) for name, values in means.items()}
 
@@ -153,7 +161,7 @@ def _measure_ends(states, win_shares, margins, ranks):
 
 
 def measure_seats(games: Games, num_seats: int) -> dict[str, np.ndarray]:
-    """Return every measure by seat, float64 [games, seats]."""
+    """Return every measure (win share, margin, rank, ...) of each seat in finished games, float64 [games, seats]."""
     states, rounds = games.states, games.rounds
     win_shares, margins, ranks = np.zeros((3, len(states), MAX_SEATS))
     _measure_ends(states, win_shares, margins, ranks)
@@ -174,7 +182,7 @@ def measure_seats(games: Games, num_seats: int) -> dict[str, np.ndarray]:
 
 
 def _score_forfeits(measures: dict[str, np.ndarray], num_seats: int) -> None:
-    """Set the measures of forfeited games: the offender is last, the others share the victory."""
+    """Set the measures of games that an illegal action ended: the offender is last, the others share the victory."""
     games = measures["forfeits"].any(axis=1)
     offends = measures["forfeits"][games]
     measures["win_share"][games] = np.where(offends, 0, 1 / (num_seats - 1))

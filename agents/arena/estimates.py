@@ -1,4 +1,4 @@
-"""Estimates over independent blocks: means, paired differences, and a sequential test.
+"""Statistical estimates from independent blocks of games: means, paired differences, and a sequential test.
 
 A block is one fair comparison, such as one deal under all rotations of the seats. Results inside a block may depend on
 each other; results of different blocks must not.
@@ -11,14 +11,14 @@ from typing import Literal
 import numpy as np
 
 BOOTSTRAPS = 2000
-INTERVAL = (2.5, 97.5)  # percentiles of the resampled estimates: 95 %
-MINIMUM_BLOCKS = 20  # before a sequential test decides, because it estimates the variance
-_SLICE = 1 << 15  # block indices drawn at once: 256 KB stay in the cache
+INTERVAL = (2.5, 97.5)  # percentiles that bound an interval: 95 %
+MINIMUM_BLOCKS = 20  # a sequential test decides no earlier, because it estimates the variance
+_SLICE = 1 << 15  # number of block indices drawn at once: 256 KB fit into the cache
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with its 95 % interval and the number of independent blocks behind it."""
+    """Estimated value, its 95 % interval from `low` to `high`, and the number of independent blocks it is based on."""
 
     value: float
     low: float
@@ -27,7 +27,7 @@ class Estimate:
 
 
 def bootstrap(blocks: np.ndarray, *, seed: int = 0) -> Estimate:
-    """Return the mean of independent `blocks` [N] with its percentile bootstrap interval at 95 %.
+    """Estimate the mean of `blocks` [N], one independent value each, with a 95 % interval by percentile bootstrap.
 
     Raises `ValueError` if there are fewer than two blocks: one block does not show how blocks vary.
     """
@@ -39,7 +39,7 @@ def bootstrap(blocks: np.ndarray, *, seed: int = 0) -> Estimate:
 
 
 def _resample_means(blocks: np.ndarray, seed: int) -> np.ndarray:
-    """Return the means [BOOTSTRAPS] of resamples, drawn in slices that bound the memory and do not change the draws."""
+    """Return the mean of each bootstrap resample, [BOOTSTRAPS]; drawing in slices only limits the memory."""
     rng = np.random.default_rng(seed)
     at_once = max(1, _SLICE // len(blocks))
     means = np.empty(BOOTSTRAPS)
@@ -50,7 +50,7 @@ def _resample_means(blocks: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _check_blocks(blocks: np.ndarray) -> np.ndarray:
-    """Return `blocks` as finite floats [N]; raise `ValueError` if they are not."""
+    """Return `blocks` as floats [N]; raise `ValueError` unless they are one row of finite numbers."""
     blocks = np.asarray(blocks, float)
     if blocks.ndim != 1:
         raise ValueError(f"blocks must be one row of numbers [N], not an array of shape {blocks.shape}")
@@ -61,17 +61,17 @@ def _check_blocks(blocks: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Paired:
-    """Difference of two means measured on the same blocks, and the part of its variance that pairing removes."""
+    """Difference of two means measured on the same blocks, and the fraction of its variance that pairing removes."""
 
     difference: Estimate
     variance_reduction: float  # 1: pairing removes all variance; 0: it does not help; below 0: it does harm
 
 
 def compare_paired(first: np.ndarray, second: np.ndarray, *, seed: int = 0) -> Paired:
-    """Return the mean of `first` [N] minus the mean of `second` [N], results of two players on the same N blocks.
+    """Estimate the mean of `first` [N] minus the mean of `second` [N], results of two players on the same N blocks.
 
-    The variance reduction compares with unpaired blocks: 1 - Var(first - second) / (Var(first) + Var(second)), and 0
-    where neither varies. Raises `ValueError` if the lengths differ or there are fewer than two blocks.
+    The variance reduction compares with unpaired blocks: 1 - Var(first - second) / (Var(first) + Var(second)), or 0
+    if both variances are 0. Raises `ValueError` if the lengths differ or there are fewer than two blocks.
     """
     first, second = _check_blocks(first), _check_blocks(second)
     if len(first) != len(second):
@@ -84,12 +84,12 @@ def compare_paired(first: np.ndarray, second: np.ndarray, *, seed: int = 0) -> P
 
 @dataclass(frozen=True)
 class Look:
-    """Result of a sequential test after `blocks` blocks; `verdict` is None while it is undecided."""
+    """Result of a sequential test after `blocks` blocks; `verdict` is None while the test is undecided."""
 
     verdict: Literal["stronger", "not stronger"] | None
-    log_likelihood_ratio: float  # of a mean of `gain` against a mean of 0
-    lower: float  # "not stronger" at or below
-    upper: float  # "stronger" at or above
+    log_likelihood_ratio: float  # log of the likelihood of the mean `gain` over that of the mean 0
+    lower: float  # at or below this ratio the verdict is "not stronger"
+    upper: float  # at or above this ratio the verdict is "stronger"
     blocks: int
 
 
@@ -104,10 +104,11 @@ class SequentialTest:
     The variance is estimated from the differences. The ratio is therefore the generalised one in its large-sample
     form, n gain (mean - gain / 2) / variance (Van den Bergh's notes for the engine-testing framework fishtest). The
     variance estimate needs data, so nothing is decided before `minimum` blocks. If most differences are 0, as between
-    players that are almost the same, choose a `minimum` at which some dozens are not.
+    players that are almost the same, choose `minimum` so that some dozens of the first differences are not 0.
 
     If all differences are equal, the variance is 0 and the ratio is its limit: infinite, with the sign of
-    mean - gain / 2, or 0 where that is 0. Two players that never differ are thus "not stronger" at the minimum.
+    mean - gain / 2, or 0 if mean = gain / 2. If two players never differ, the verdict is "not stronger" after `minimum`
+    blocks.
     """
 
     def __init__(self, gain: float, *, alpha: float = 0.05, beta: float = 0.05, minimum: int = MINIMUM_BLOCKS) -> None:
@@ -124,10 +125,10 @@ class SequentialTest:
         self._decided = False
 
     def update(self, differences: np.ndarray) -> Look:
-        """Add `differences` [K] and test once; an update of K blocks skips K - 1 tests.
+        """Add the differences of K more blocks, [K], and test once after the last of them.
 
         Until a test decides, the result depends on all differences so far and not on how they were split into updates.
-        A verdict is final: raises `ValueError` if more blocks follow it.
+        A verdict is final: raises `ValueError` if blocks are added after it.
         """
         if self._decided:
             raise ValueError(f"the test decided after {len(self._differences)} blocks and takes no more")
@@ -146,7 +147,7 @@ class SequentialTest:
         return Look(verdict, ratio, self.lower, self.upper, blocks)
 
     def _log_likelihood_ratio(self) -> float:
-        """Return the ratio for all differences so far; 0 before there is a variance."""
+        """Return the log likelihood ratio of all differences so far; 0 while there are fewer than two."""
         if len(self._differences) < 2:
             return 0.0
         excess = self._differences.mean() - self.gain / 2

@@ -1,8 +1,8 @@
 """Evaluation of one player: `python -m agents evaluate RUN-OR-CODE --against anchor ev tuned`.
 
-The player plays alone against copies of each of the others, and each of the others alone against copies of it, on the
-same deals. With `--sequential GAIN` a sequential probability ratio test asks instead whether the player is stronger
-than each of the others, and stops as soon as the answer is clear.
+The player plays alone against copies of each opponent, and each opponent plays alone against copies of the player, on
+the same deals. With `--sequential GAIN` a sequential probability ratio test (SPRT) asks instead whether the player is
+stronger than each opponent, and stops as soon as the answer is clear.
 """
 
 import os
@@ -36,27 +36,30 @@ BLOCKS_PER_LOOK = 20
 
 @dataclass(frozen=True)
 class Config:
-    """Measure one player against others."""
+    """Measure one player alone against copies of each opponent, and each opponent alone against copies of it."""
 
     player: Annotated[str, tyro.conf.Positional]
-    """A run folder of `python -m train`, or a code."""
+    """Run folder of `python -m train`, or code of a player, such as `mc:200`."""
     against: tuple[str, ...] = ("anchor", "ev", "tuned")
-    """Codes of the other players, separated by blanks."""
+    """Codes of the opponents, separated by blanks, such as `anchor mc:200`."""
     setup: tuple[str, ...] = ()
-    """Names or JSON files of the setups to play; if none is given, the standard ones of --num-players."""
+    """Names of the setups to play, such as standard-4, or JSON files with the fields of a setup.
+    Default: the standard setups for --num-players."""
     num_players: tuple[int, ...] = STANDARD_PLAYERS
-    """Numbers of players of the standard setups to play; --setup overrides it."""
+    """Numbers of players; for each number, its standard setup is played. Ignored if --setup is given."""
     num_deals: int = 500
-    """Deals for each match, each under all rotations of the seats; with --sequential the largest number."""
+    """Number of deals in each match; each deal is played in every rotation of the seats.
+    With --sequential: largest number of deals against each opponent."""
     sequential: float | None = None
-    """Gain in win share to test for, such as 0.02; smaller gains need more deals."""
+    """Gain in win share, such as 0.02: test whether the player is stronger by this gain, instead of measuring.
+    Smaller gains need more deals."""
     seed: int = 1
     """Seed of the deals and of the players' randomness."""
     out: Path | None = None
-    """Folder of `result.json`, where an interrupted evaluation continues; with --sequential of `sequential.json`
-    alone."""
+    """Folder for `result.json`; the same command continues an interrupted evaluation there.
+    With --sequential, the file is `sequential.json`, and an interrupted test starts again. Default: no files."""
     workers: int = os.cpu_count() or 1
-    """Number of processes; one per core is fastest."""
+    """Number of processes; one per core is fastest. A sequential test uses only one."""
 
     def __post_init__(self) -> None:
         require(bool(self.others), "--against must name another player")
@@ -67,17 +70,17 @@ class Config:
 
     @property
     def code(self) -> str:
-        """The player's code."""
+        """Code of the player to evaluate; a run folder becomes `net:FOLDER`."""
         return f"net:{self.player}" if Path(self.player).is_dir() else self.player
 
     @property
     def setups(self) -> tuple[Setup, ...]:
-        """The setups to play."""
+        """Setups to play."""
         return choose_setups(self.setup, self.num_players)
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The codes of the other players."""
+        """Codes of the opponents: those of `--against`, without the player to evaluate."""
         return tuple(code for code in self.against if code != self.code)
 
     @property
@@ -87,7 +90,10 @@ class Config:
 
 
 def measure_player(config: Config, folder: Path, console: Console) -> dict[str, Any]:
-    """Return all measures of the player alone against each of the others, and of each of the others alone."""
+    """Measure the player alone against copies of each opponent, and each opponent alone against copies of the player.
+
+    Returns the measures of each pair, and the players that failed, as they are stored in `result.json`.
+    """
     pairs = [(one, rest) for other in config.others for one, rest in ((config.code, other), (other, config.code))]
     matches = [Match.one_against(*pair, setup) for setup in config.setups for pair in pairs]
     with PartsProgress(console) as progress:
@@ -115,7 +121,7 @@ def measure_player(config: Config, folder: Path, console: Console) -> dict[str, 
 
 
 def build_table(pairs: Sequence[dict[str, Any]]) -> Table:
-    """Return the pairs of `measure_player` as a table for the terminal."""
+    """Build a table for the terminal: win share and margin of one player against copies of another, for each pair."""
     table = Table(title="Win share of one against the rest, 95 % interval", title_justify="left")
     for column in ("setup", "one", "the rest", "win share", "interval", "par", "margin"):
         is_name = column in ("one", "the rest")
@@ -133,10 +139,10 @@ def _name_rest(pair: dict[str, Any]) -> str:
 
 
 def compare_players(one: str, other: str, setup: Setup, config: Config) -> Look:
-    """Play until it is clear whether `one` is stronger than `other`, or all deals are played.
+    """Run a sequential test (SPRT) of whether player `one` is stronger than `other`, until a verdict or the last deal.
 
-    A block counts the mean of two differences: `one`, alone against the others, above par, and the other player, alone
-    against copies of `one`, below par.
+    Each block (a deal in all rotations of the seats) counts the mean of two differences: the win share of `one` alone
+    against copies of `other`, minus par (1/n); and par minus the win share of `other` alone against copies of `one`.
     """
     test, par = SequentialTest(float(config.sequential or 0)), 1 / setup.seats
     seed = game_seed(config.seed, setup.seats, 0)
@@ -152,7 +158,10 @@ def compare_players(one: str, other: str, setup: Setup, config: Config) -> Look:
 
 
 def run_sequential_tests(config: Config, console: Console) -> list[dict[str, Any]]:
-    """Return the sequential test against each of the others, and print its verdicts."""
+    """Run a sequential test (SPRT) of whether the player is stronger than each opponent; print each verdict.
+
+    Returns the result of each test, as it is stored in `sequential.json`.
+    """
     rows = []
     for setup in config.setups:
         for other in config.others:
@@ -165,7 +174,10 @@ def run_sequential_tests(config: Config, console: Console) -> list[dict[str, Any
 
 
 def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
-    """Measure or test the player, print the results, and write them to the folder if there is one."""
+    """Measure the player, or run its sequential tests; print and return the results.
+
+    The results are written to the folder `--out` if it is given.
+    """
     started = time.monotonic()
     if config.sequential is not None:
         results: dict[str, Any] = {"sequential": run_sequential_tests(config, console)}
@@ -182,7 +194,7 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
 
 
 def main(config: Config) -> int:
-    """Evaluate the player and print what went wrong; return 1 if a player failed."""
+    """Evaluate the player and print which players forfeited games or failed; return 1 if a player failed, else 0."""
     results = evaluate_player(config, Console())
     for pair in results.get("pairs", []):
         if forfeits := pair["measures"]["forfeits"]["value"]:

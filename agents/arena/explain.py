@@ -1,8 +1,8 @@
 """Explanation of a decision by a policy: `python -m agents explain GAME --player net:RUN --decision 42`.
 
-For a decision of a stored game it shows what the seat saw, the probability of each action under the policy, the win
-share that the policy may expect from here, and the probabilities of the others' hidden cards by Bayes' rule, if they
-play as the policy does. Without `--decision` it lists all decisions.
+The command shows what the acting seat saw, the probability of each action under the policy, the expected win share if
+all seats continue as the policy plays, and the probabilities of the other players' hidden cards by Bayes' rule. Bayes'
+rule assumes that they play as the policy does. Without `--decision` the command lists all decisions of the game.
 
     from agents.arena.explain import explain_decision
     explain_decision(game, 42, agents.make("net:RUN"))    # in a notebook: probabilities, value and beliefs as arrays
@@ -35,50 +35,52 @@ from felicity_env.render.text import render_view
 from felicity_env.rewards import reward_code, step_rewards
 
 _WIN = reward_code("win")
-_MIN_PROBABILITY = 0.005  # of an action, to be listed
+_MIN_PROBABILITY = 0.005  # actions with a smaller probability are not listed
 
 
 @dataclass(frozen=True)
 class Config:
-    """Explain a decision of a stored game."""
+    """Show what a policy considers at a decision of a stored game: actions, expected win share, and hidden cards."""
 
     game: Annotated[Path, tyro.conf.Positional]
-    """File with a game in notation, complete or not."""
+    """File with a game in text notation (see `felicity_env.notation`); the game may be unfinished."""
     player: str = "net"
-    """Code of the policy that explains: net or net:PATH."""
+    """Code of the policy: `net` is the network of this project, `net:PATH` that of a run folder."""
     decision: int | None = None
-    """Number of the decision, from 1; leave it out to list all decisions."""
+    """Number of the decision to explain, counted from 1. Default: list all decisions of the game."""
     worlds: int = 1000
-    """Number of worlds that are played to the end for the value; more make its interval narrower."""
+    """Number of possible deals of the hidden cards (worlds) to play to the end for the expected win share.
+    More make its interval narrower."""
     seed: int = 0
-    """Seed of these worlds."""
+    """Seed for drawing these worlds and for playing them to the end."""
 
     def __post_init__(self) -> None:
         check_at_least(self, worlds=2, seed=0)
 
 
 class Explanation(NamedTuple):
-    """Explanation of one decision: what the seat knew and what the policy made of it."""
+    """Explanation of one decision: what the seat knew, and what the policy would do, expect and believe."""
 
     seat: int
-    state: State  # as the seat may know it
-    open_mice: bool  # whether the policy sees the others' mice
+    state: State  # redacted: what the seat may know
+    open_mice: bool  # True if the policy sees the other players' mice
     probabilities: np.ndarray  # [NUM_ACTIONS]
-    taken: int | None  # the action of the game; None where the game stops
-    value: Estimate  # win share if all play on as the policy, over worlds drawn by belief
-    hidden: dict[int, HiddenCards]  # by other seat
+    taken: int | None  # action taken in the game; None after its last action
+    value: Estimate  # win share of the seat if all continue as the policy plays, over drawn worlds
+    hidden: dict[int, HiddenCards]  # hidden cards of each other seat, by seat
 
 
 def explain_decision(
     game: Game, decision: int, player: PolicyPlayer, *, worlds: int = 1000, seed: int = 0
 ) -> Explanation:
-    """Return what `player` considers at a decision of a game, numbered from 1.
+    """Return the explanation of decision number `decision` (from 1) of a game under the policy of `player`.
 
-    Raises `ValueError` if there is no such decision, or if the player has no action probabilities.
+    worlds: number of possible deals of the hidden cards that are played to the end for the value. Raises `ValueError`
+    if there is no such decision, or if the player has no action probabilities.
     """
     check_policy(player)
     is_over = game.final_states()["seat"][0] == NO_SEAT
-    last = len(game.actions) + (not is_over)  # the decision where the game stops can be explained too
+    last = len(game.actions) + (not is_over)  # in an unfinished game also the decision to come
     if not 1 <= decision <= last:
         raise ValueError(f"--decision must be 1 to {last}, not {decision}")
     before = replace(game, actions=game.actions[: decision - 1])
@@ -103,7 +105,10 @@ def _view_states(states: np.ndarray) -> View:
 
 
 def play_worlds(game: Game, worlds: np.ndarray, seat: int, player: PolicyPlayer, *, seed: int) -> np.ndarray:
-    """Return the win share of `seat` in each of the `worlds` when all play on as `player`."""
+    """Play each world (a state with all cards known) to the end with `player` in all seats.
+
+    Returns the win share of `seat` in each world, [worlds].
+    """
     seeds = np.array([game_seed(seed, world, 0) for world in range(len(worlds))], np.uint64)
     games = Games(game.setup, worlds, seeds, np.zeros((len(worlds), game.setup.seats), np.int64))
     games.play([player])
@@ -117,7 +122,7 @@ def _compute_win_share(state: State, seat: int, out: np.ndarray) -> float:
 
 
 def compute_card_probabilities(cards: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the probability of each card [NUM_CARDS]; negative entries of `cards` are no cards."""
+    """Return the probability of each card, [NUM_CARDS], from weighted `cards`; a negative entry stands for no card."""
     is_card = cards >= 0
     return np.bincount(cards[is_card], weights[is_card], minlength=NUM_CARDS)
 
@@ -126,7 +131,7 @@ def compute_card_probabilities(cards: np.ndarray, weights: np.ndarray) -> np.nda
 
 
 def build_decision_table(game: Game, player: PolicyPlayer) -> Table:
-    """Return every decision of the game with its probability under the policy and the policy's most likely action."""
+    """Build a table of all decisions of a game: action, probability under the policy, and most likely action."""
     table = Table("decision", "round", "seat", "action", "probability", "most likely", "", title="Decisions")
     states = [state.copy() for _, state in game.states() if state["seat"] != NO_SEAT]
     for number, (state, action) in enumerate(zip_longest(states, game.actions), start=1):
@@ -139,7 +144,7 @@ def build_decision_table(game: Game, player: PolicyPlayer) -> Table:
 
 
 def build_action_table(explanation: Explanation) -> Table:
-    """Return the actions that the policy considers, the most likely first."""
+    """Build a table of the actions and their probabilities under the policy at a decision, the most likely first."""
     table = Table("action", "probability", "", title=f"Action probabilities of the policy at seat {explanation.seat}")
     order = np.argsort(-explanation.probabilities)
     for action in order[(explanation.probabilities[order] >= _MIN_PROBABILITY) | (order == explanation.taken)]:
@@ -150,7 +155,7 @@ def build_action_table(explanation: Explanation) -> Table:
 
 
 def build_belief_table(explanation: Explanation) -> Table:
-    """Return the probabilities of the others' removed and face-down cards: by the rules alone, and by their actions."""
+    """Build a table of the probabilities of the others' hidden cards: by the rules alone, and given their actions."""
     table = Table(title="What the others hide, in %: by the rules alone, and by their actions")
     for name in ("seat", "card", "by", *map(card_text, range(NUM_CARDS))):
         table.add_column(name, justify="right", no_wrap=True)
@@ -161,7 +166,7 @@ def build_belief_table(explanation: Explanation) -> Table:
 
 
 def _list_beliefs(hidden: HiddenCards) -> Iterator[list[str]]:
-    """Yield the rows of the belief table for one seat; a dot marks a card that is impossible by the rules."""
+    """Yield table rows: probability, in %, of each hidden card of a seat; a dot marks cards that the rules exclude."""
     for name, cards in (("removed", hidden.removed), ("face down", hidden.placed)):
         possible = compute_card_probabilities(cards, hidden.prior) > 0
         for source, weights in (("rules", hidden.prior), ("actions", hidden.posterior)):
@@ -174,7 +179,7 @@ def _list_beliefs(hidden: HiddenCards) -> Iterator[list[str]]:
 
 
 def read_game(path: Path) -> Game:
-    """Return the game in a file; raise `ValueError` naming the file and the line at fault."""
+    """Read a game from a file in text notation; raise `ValueError` naming the file and the faulty line."""
     try:
         return loads(path.read_text())
     except (ValueError, OSError) as error:
@@ -182,7 +187,7 @@ def read_game(path: Path) -> Game:
 
 
 def make_policy(code: str) -> PolicyPlayer:
-    """Make a player that has action probabilities; raise `ValueError` if the player of the code has none."""
+    """Make the player with a code, such as `net`; raise `ValueError` if it has no action probabilities."""
     player: Any = make(code)
     try:
         check_policy(player)
@@ -192,7 +197,7 @@ def make_policy(code: str) -> PolicyPlayer:
 
 
 def check_policy(player: Any) -> None:
-    """Raise `ValueError` unless the player has action probabilities."""
+    """Raise `ValueError` unless the player has action probabilities, as a network has that is not greedy."""
     if not isinstance(player, PolicyPlayer):
         raise ValueError("only networks (net, net:PATH) have action probabilities")
     if any(member.greedy for member in player.members):
@@ -200,7 +205,7 @@ def check_policy(player: Any) -> None:
 
 
 def main(config: Config) -> None:
-    """Print the list of decisions, or the explanation of one."""
+    """Print the explanation of one decision of a game, or a table of all decisions if no decision is named."""
     console, game, player = Console(), read_game(config.game), make_policy(config.player)
     if config.decision is None:
         console.print(build_decision_table(game, player))

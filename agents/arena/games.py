@@ -1,7 +1,7 @@
-"""Games that players play to the end, many side by side, with a record of every round.
+"""Games that players play to the end, many in parallel, with a record of every round.
 
-A game has two independent sources of chance: its deal, and a seed from which each seat derives random bits for every
-decision (`random_stream.decision_seed`). So who sits at a table changes neither the deal nor what another seat draws.
+A game has two independent sources of chance: its deal, and a seed from which the random bits of every seat and decision
+are derived (`random_stream.decision_seed`). So the choice of players changes neither the deal nor the random bits.
 """
 
 from collections.abc import Sequence
@@ -52,9 +52,9 @@ ROUND = np.dtype(
 
 
 class PlayerError(Exception):
-    """A player that raised, or did not answer with integers; the message says what, and holds the text of the game.
+    """Error of a player that raised an exception or did not return integers; the message has the reason and the game.
 
-    place: number of the player.
+    place: index of the player. reason: text of the exception. text: the game so far in notation.
     """
 
     def __init__(self, place: int, reason: str, text: str) -> None:
@@ -66,11 +66,11 @@ class PlayerError(Exception):
 
 
 class Games:
-    """Games from given positions, `states` STATE [G], with seeds [G] for the players' randomness.
+    """Games to play from given positions, `states` STATE [G], with `seeds` uint64 [G] for the players' randomness.
 
-    seating: number of the player in each seat, integers [G, seats]. After `play`: `states` are final, `rounds`
-    ROUND [G, MAX_ROUNDS] say what happened (rounds before the first position stay empty), and `forfeited` [G] is the
-    seat that answered with an illegal action, which ended its game at once, or NO_SEAT.
+    seating: index of the player in each seat, integers [G, seats]. After `play`: `states` are final, `rounds`
+    ROUND [G, MAX_ROUNDS] records each round (rounds before the given position are empty), and `forfeited` [G] is the
+    seat whose illegal action ended the game, or NO_SEAT.
     """
 
     def __init__(self, setup: Setup, states: np.ndarray, seeds: np.ndarray, seating: np.ndarray) -> None:
@@ -84,7 +84,7 @@ class Games:
         self.rounds["start_seat"][:, 0] = states["start_seat"]  # known even if a forfeit comes before the first card
 
     def play(self, players: Sequence[Player]) -> None:
-        """Play all games to their end. Raise `PlayerError` if a player raises or does not answer with integers."""
+        """Play all games to the end; raise `PlayerError` if a player raises an exception or returns no integers."""
         compiled, loop = select_compiled(players), new_loop(self.batch)
         loop.numbers[:, : self.setup.seats] = compiled.numbers[self.seating]
         indices = np.arange(len(self.states))
@@ -109,12 +109,12 @@ class Games:
     def _answer(self, place: int, player: Player, indices: np.ndarray) -> np.ndarray:
         try:
             return _check_answer(player.act(self.batch.view(indices)), len(indices))
-        except Exception as error:  # a player is foreign code: whatever it raises is reported with its game
+        except Exception as error:  # a player is foreign code: any exception is reported with the game
             game = self._find_culprit(player, indices)
             raise PlayerError(place, f"{type(error).__name__}: {error}", self.text(game)) from error
 
     def _find_culprit(self, player: Player, indices: np.ndarray) -> int:
-        """Return the first game in which the player fails by itself; else the first game."""
+        """Return the first game in which the player also fails when asked about it alone; if none, the first game."""
         for game in indices:
             try:
                 _check_answer(player.act(self.batch.view(np.array([game]))), 1)
@@ -123,7 +123,7 @@ class Games:
         return int(indices[0])
 
     def text(self, index: int) -> str:
-        """Return the game so far in notation, and what the seat to act may do."""
+        """Return a game so far in text notation, followed by the legal actions of the seat to act."""
         state = self.states[index]
         turn = "" if is_terminal(state) else f"seat {state.seat} to act: {legal_text(state)}\n"
         return dumps(self.batch.game(index)) + turn
@@ -145,7 +145,7 @@ def _check_legal(states, indices, actions, legal):
 
 @kernel
 def _record_rounds(states, actions, lengths, rounds):
-    """Replay games from their first states, in place, and write what happened in each round."""
+    """Replay games from their starting states, changing these, and fill `rounds` with the events of each round."""
     for game in range(len(states)):
         for k in range(lengths[game]):
             _record_decision(states[game], actions[game, k], rounds[game])

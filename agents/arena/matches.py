@@ -1,9 +1,9 @@
-"""Matches between players: played in parts by several processes, stored in a folder, resumed where they stopped.
+"""Matches between players: played by several processes, stored in a folder, and resumed after an interruption.
 
-A match is a setup and the codes of its players, and the first player is the one that is measured. It is played in parts
-of some deals. Every part is a file, and a part that exists is not played again. The content of a part depends on the
-players, the seed and the deals alone. A folder therefore stores the seed and a digest of the rules and the arena, and
-the parts of a match are in a folder named by a digest of its players.
+A match has a setup and the codes of its players; the first player is the one that is measured. A match is played in
+parts of some deals. Every part is stored in a file, and a part whose file exists is not played again. A part depends
+only on its players, its deals, the seed and the code of the rules and the arena. The folder of a run therefore stores
+the seed and a digest of that code, and the parts of a match are in a folder that is named by a digest of its players.
 """
 
 import hashlib
@@ -35,12 +35,12 @@ from felicity_env.random_stream import game_seed
 from felicity_env.setups import setup_name
 
 SEARCHES = tuple(code for code in PLAYERS if is_search(code))
-Report = Callable[[int, int, float | None], None]  # takes parts done, all parts, seconds left
+Report = Callable[[int, int, float | None], None]  # called with parts done, number of parts, seconds left
 
 
 @dataclass(frozen=True)
 class Match:
-    """A setup and the codes of the players that meet in it; the first player is the one that is measured."""
+    """Setup of a match and codes of its players; the first player is the one that is measured."""
 
     codes: tuple[str, ...]
     setup: Setup
@@ -52,16 +52,16 @@ class Match:
 
     @property
     def is_pair(self) -> bool:
-        """True if one player meets copies of another."""
+        """True if the first player meets copies of one other player."""
         return len(set(self.codes)) == 2 and len(set(self.codes[1:])) == 1
 
     @property
     def is_mixed(self) -> bool:
-        """True if more than two players meet and all differ."""
+        """True if there are more than two players, all different."""
         return len(set(self.codes)) == self.setup.seats > 2
 
     def name_folder(self, digests: Mapping[str, str]) -> str:
-        """Return a readable folder name that differs between different matches; `digests` are those of the players."""
+        """Return a readable folder name, different for every match; `digests` maps each player's code to its digest."""
         words = [re.sub(r"[^A-Za-z0-9]+", "_", code)[-20:] for code in dict.fromkeys(self.codes)]
         players = "\n".join(f"{code} {digests[code]}" for code in self.codes)
         digest = hashlib.sha256(players.encode()).hexdigest()[:8]
@@ -69,7 +69,7 @@ class Match:
 
 
 class Part(NamedTuple):
-    """A part of a match: the deals from `first` to before `last`."""
+    """Part of a match: the deals `first` to `last` - 1, and the file `path` for their results."""
 
     match: Match
     first: int
@@ -79,7 +79,7 @@ class Part(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A player that raised, what it raised, and the game in notation."""
+    """Failure of a player: its code, the text of the exception it raised, and the game in notation."""
 
     code: str
     reason: str
@@ -88,7 +88,7 @@ class Failure(NamedTuple):
 
 @dataclass
 class MatchResults:
-    """The blocks of every match that was played whole, and the players that failed."""
+    """Results of several matches: the blocks of each completed match, and the failures of players."""
 
     blocks: dict[Match, Blocks]
     failures: list[Failure]
@@ -97,7 +97,7 @@ class MatchResults:
 def win_shares_against_copies(
     one: Player, rest_code: str, setup: Setup, *, num_deals: int | range, seed: int
 ) -> np.ndarray:
-    """Return the win share in each block, [blocks], of `one` against copies of the player with the code `rest_code`."""
+    """Play `one` alone against copies of player `rest_code`; return the win share of `one` in each block, [blocks]."""
     rest = (make(rest_code) for _ in range(setup.seats - 1))
     return play_blocks([one, *rest], num_deals=num_deals, seed=seed, setup=setup).block_means(0)
 
@@ -106,7 +106,10 @@ def win_shares_against_copies(
 
 
 def open_folder(folder: Path, seed: int) -> None:
-    """Create the folder of a run; raise `UserError` if it holds something else or a run that cannot be resumed."""
+    """Create the folder for the results of matches, or check that an existing one can be continued.
+
+    Raises `UserError` if it has other content, or results of another seed or of changed code.
+    """
     digest = code_digest(Path(arena_blocks.__file__))
     origin = {"seed": seed, "code of the rules, the arena or a heuristic": digest}
     path = folder / "origin.json"
@@ -124,9 +127,10 @@ def open_folder(folder: Path, seed: int) -> None:
 
 
 def list_parts(matches: Mapping[Match, int], *, seed: int, folder: Path, deals_per_part: int) -> list[Part]:
-    """Return all parts of matches with their numbers of deals.
+    """List the parts of all matches; `matches` maps each match to its number of deals.
 
-    The first part of every match comes before the second of any, so that the time left can soon be estimated.
+    The first part of every match comes before the second part of any match, so that the time left can be estimated
+    early.
     """
     digests = {code: player_digest(code) for code in {code for match in matches for code in match.codes}}
     parts = []
@@ -139,7 +143,7 @@ def list_parts(matches: Mapping[Match, int], *, seed: int, folder: Path, deals_p
 
 
 def play_part(part: Part) -> tuple[float, Failure | None]:
-    """Play a part and write its file; return the seconds it took, or the failure of a player."""
+    """Play a part of a match and write its file; return the seconds it took, and the failure of a player or None."""
     started = time.monotonic()
     codes, setup = part.match.codes, part.match.setup
     try:
@@ -172,7 +176,7 @@ def _load(path: Path) -> Blocks:
 def play_matches(
     matches: Mapping[Match, int], *, seed: int, folder: Path, workers: int, deals_per_part: int, report: Report
 ) -> MatchResults:
-    """Play every match over its number of deals; parts that the folder holds are not played again."""
+    """Play every match with its number of deals; parts that are already stored in `folder` are not played again."""
     open_folder(folder, seed)
     parts = list_parts(matches, seed=seed, folder=folder, deals_per_part=deals_per_part)
     missing = [part for part in parts if not part.path.exists()]
@@ -193,7 +197,7 @@ def play_matches(
 def _play(
     parts: Sequence[Part], workers: int, is_wanted: Callable[[Part], bool]
 ) -> Iterator[tuple[Part, float, Failure | None]]:
-    """Play the parts that are still wanted when their turn comes."""
+    """Play parts of matches in `workers` processes, without those that are no longer wanted when their turn comes."""
     if workers == 1:
         yield from ((part, *play_part(part)) for part in parts if is_wanted(part))
         return
@@ -215,7 +219,7 @@ def _start_worker() -> None:
 def _play_in_pool(
     pool: ProcessPoolExecutor, parts: Iterable[Part], most: int
 ) -> Iterator[tuple[Part, float, Failure | None]]:
-    """Play parts with at most `most` of them in the pool, so that a part can still become unwanted."""
+    """Play parts in a pool of processes; submit at most `most` at a time, so that later parts can still be left out."""
     running: dict[Future[tuple[float, Failure | None]], Part] = {}
     source = iter(parts)
     while True:
@@ -229,7 +233,7 @@ def _play_in_pool(
 
 
 class _Clock:
-    """Estimate of the time left, from the seconds that the parts of each match took so far."""
+    """Estimator of the time left, from the seconds that the parts of each match took so far."""
 
     def __init__(self, missing: Sequence[Part], total: int, workers: int, report: Report) -> None:
         self.deals_left: dict[Match, int] = defaultdict(int)
@@ -240,7 +244,7 @@ class _Clock:
         report(self.done, total, None)
 
     def count(self, part: Part, seconds: float) -> None:
-        """Count a part as done and report."""
+        """Count a part as done, and report the number of parts done and the estimated time left."""
         deals = part.last - part.first
         self.deals_left[part.match] -= deals
         self.seconds[part.match].append(seconds / deals)
@@ -249,11 +253,11 @@ class _Clock:
         self.report(self.done, self.total, needed / self.workers)
 
     def _seconds_per_deal(self, match: Match) -> float:
-        """Return the mean over the parts of this match, or while there are none over those of all matches."""
+        """Return the mean time per deal in the completed parts of a match; if it has none, in those of all matches."""
         others = (second for seconds in self.seconds.values() for second in seconds)
         return float(np.mean(self.seconds.get(match) or list(others)))
 
 
 def list_failures(failures: Iterable[Failure]) -> list[dict[str, str]]:
-    """Return failures as they are stored in results."""
+    """Return the failures of players as dictionaries, as they are stored in results."""
     return [failure._asdict() for failure in failures]

@@ -1,6 +1,6 @@
-"""Plots of a tournament: how strong the players are, and what they do that makes them strong.
+"""Plots of a tournament: the strength of the players, and their prices, profits and passes in the auctions.
 
-Every figure has a panel for each setup. It is drawn from the stored results and the blocks of the matches.
+Every figure has one panel for each setup. It is drawn from the stored results and the blocks of the matches.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from agents.arena.matches import MatchResults
 from felicity_env.setups import setup_name
 
 VALUE_BINS = np.arange(-15, 50, 5)
-MIN_SACKS = 30  # rounds behind a mean that is drawn
+MIN_SACKS = 30  # a mean over fewer rounds is not drawn
 
 
 class _Panel(NamedTuple):
-    """A panel of a figure; `codes` are the players of its setup in the order they were named."""
+    """Panel of a figure, for one setup; `codes` are the players in the order in which they were named."""
 
     axis: Axes
     setup: str
@@ -30,7 +30,7 @@ class _Panel(NamedTuple):
     codes: list[str]
 
     def compute_shift(self, code: str) -> float:
-        """Return how far to move the points of a player, so that points of different players stay visible."""
+        """Return the distance to move a player's points along the x axis, so that different players do not overlap."""
         return 0.6 * (self.codes.index(code) / max(len(self.codes) - 1, 1) - 0.5)
 
 
@@ -52,7 +52,7 @@ def _finish(figure: Figure, path: Path) -> None:
 
 
 def _list_blocks(panel: _Panel, matches: MatchResults, code: str) -> list[Blocks]:
-    """Return the blocks of the matches in which `code` plays alone against copies of another."""
+    """Return the blocks of the matches in which the player `code` plays alone against copies of another player."""
     return [
         blocks
         for match, blocks in matches.blocks.items()
@@ -61,20 +61,20 @@ def _list_blocks(panel: _Panel, matches: MatchResults, code: str) -> list[Blocks
 
 
 def _list_rounds(panel: _Panel, matches: MatchResults, code: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rounds [games, rounds] in which `code` plays alone, and its seats [games]."""
+    """Return the rounds [games, rounds] of player `code` alone against copies of another, and its seats [games]."""
     tables = _list_blocks(panel, matches, code)
     rounds = np.concatenate([blocks.rounds.reshape(-1, blocks.rounds.shape[2]) for blocks in tables])
     return rounds, np.concatenate([blocks.seats[:, :, 0].ravel() for blocks in tables])
 
 
 def _list_purchases(panel: _Panel, matches: MatchResults, code: str) -> np.ndarray:
-    """Return the rounds in which `code`, playing alone, bought the sack."""
+    """Return the rounds in which the player `code`, alone against copies of another player, bought the sack."""
     rounds, seats = _list_rounds(panel, matches, code)
     return rounds[rounds["winner"] == seats[:, None]]
 
 
 def draw_cross_table(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
-    """Draw a heat map of the win share of one against copies of another."""
+    """Draw a heat map of the win share of each player (row) alone against copies of each other player (column)."""
     size = max(len(points) for points in results["ratings"].values())
     figure, panels = _create_panels(results, height=0.5 * size + 1.8)
     for panel in panels:
@@ -98,7 +98,7 @@ def draw_cross_table(path: Path, results: dict[str, Any], matches: MatchResults)
 
 
 def draw_ratings(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
-    """Draw Plackett-Luce ratings with intervals."""
+    """Draw the Plackett-Luce rating of each player with its 95 % interval."""
     figure, panels = _create_panels(results, height=3.6)
     for panel in panels:
         points = {code: Estimate(**results["ratings"][panel.setup][code]) for code in panel.codes}
@@ -113,7 +113,7 @@ def draw_ratings(path: Path, results: dict[str, Any], matches: MatchResults) -> 
 
 
 def draw_prices(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
-    """Draw the mean price that each player pays, by the value of the sack."""
+    """Draw the mean price that each player pays for a sack, as a function of the sack's value."""
     figure, panels = _create_panels(results, height=3.8)
     for panel in panels:
         for code in panel.codes:
@@ -131,7 +131,7 @@ def draw_prices(path: Path, results: dict[str, Any], matches: MatchResults) -> N
 
 
 def draw_places(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
-    """Draw the win share by place after the first start player, minus the player's mean over all places."""
+    """Draw each player's win share by its place after the seat that starts the game, minus its mean over all places."""
     figure, panels = _create_panels(results, height=3.6)
     for panel in panels:
         seats = panel.num_players
@@ -150,7 +150,7 @@ def draw_places(path: Path, results: dict[str, Any], matches: MatchResults) -> N
 
 
 def _average_deals(tables: list[np.ndarray]) -> np.ndarray:
-    """Return the mean of values [deals, places] over the tables that played each deal; some played fewer deals."""
+    """Return the mean of arrays [deals, places] over the tables that played each deal; some tables have fewer deals."""
     sums, counts = np.zeros_like(max(tables, key=len)), np.zeros((max(map(len, tables)), 1))
     for values in tables:
         sums[: len(values)] += values
@@ -159,7 +159,7 @@ def _average_deals(tables: list[np.ndarray]) -> np.ndarray:
 
 
 def draw_profits(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
-    """Draw quartiles and mean of what sacks bring their buyers: value minus price."""
+    """Draw quartiles and mean of each player's profit from a sack that it bought: value minus price."""
     figure, panels = _create_panels(results, height=3.6)
     for panel in panels:
         profits = {}
@@ -177,7 +177,10 @@ def draw_profits(path: Path, results: dict[str, Any], matches: MatchResults) -> 
 
 
 def draw_passing(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
-    """Draw what a round with mice brings to the first, second, ... to pass and to the buyer, compared to the others."""
+    """Draw a player's gain in a round minus the mean gain of the others, if it passed first, second, ... or bought.
+
+    Rounds without mice on the mouse cards are left out.
+    """
     figure, panels = _create_panels(results, height=3.6)
     for panel in panels:
         for code in panel.codes:
@@ -192,9 +195,10 @@ def draw_passing(path: Path, results: dict[str, Any], matches: MatchResults) -> 
 
 
 def _estimate_gains(panel: _Panel, matches: MatchResults, code: str) -> dict[int, Estimate]:
-    """Return own gain minus the others' mean in rounds with mice, by how the seat left: as k-th to pass, or as buyer.
+    """Estimate a player's gain in a round minus the mean gain of the others, by its way to leave the auction.
 
-    Ways to leave that hardly ever happened are left out.
+    The ways are to pass first, to pass second, ..., or to buy the sack. Rounds without mice on the mouse cards are left
+    out, and so are ways that occurred in fewer than MIN_SACKS rounds.
     """
     rounds, seats = _list_rounds(panel, matches, code)
     num_players = panel.num_players
@@ -210,14 +214,17 @@ def _estimate_gains(panel: _Panel, matches: MatchResults, code: str) -> dict[int
 
 
 def _estimate_mean(values: np.ndarray, mask: np.ndarray) -> Estimate:
-    """Return the mean of `values` [games, rounds] where `mask`, its interval over games by linearising the ratio."""
+    """Estimate the mean of `values` [games, rounds] where `mask` is true, with games as the blocks of the interval.
+
+    The mean is a ratio of sums over games; the interval linearises it.
+    """
     sums, counts = (values * mask).sum(axis=1), mask.sum(axis=1)
     mean = sums.sum() / counts.sum()
     return bootstrap(mean + (sums - mean * counts) / counts.mean())
 
 
 def _draw_estimates(panel: _Panel, code: str, estimates: dict[int, Estimate]) -> None:
-    """Draw the estimates of a player, each at its place on the x axis."""
+    """Draw a player's estimates with error bars; the keys of `estimates` are positions on the x axis."""
     places, values = np.array(list(estimates)) + panel.compute_shift(code), list(estimates.values())
     if values:
         heights = [value.value for value in values]
@@ -225,13 +232,13 @@ def _draw_estimates(panel: _Panel, code: str, estimates: dict[int, Estimate]) ->
 
 
 def _compute_errors(estimates: list[Estimate]) -> np.ndarray:
-    """Return the distances [2, K] from values to the bounds of their intervals."""
+    """Return the distances from K estimates to the lower and upper bounds of their intervals, [2, K]."""
     bounds = np.array([[point.value - point.low, point.high - point.value] for point in estimates]).T
     return np.maximum(bounds, 0)
 
 
 def _add_legend(panels: list[_Panel]) -> None:
-    """Add a legend beside the last panel, if anything is drawn there."""
+    """Add a legend to the right of the last panel, if anything is drawn in it."""
     axis = panels[-1].axis
     if axis.get_legend_handles_labels()[0]:
         axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -1,14 +1,14 @@
-"""Plackett-Luce ratings of a pool of players, from the rankings of their games, with intervals over blocks.
+"""Plackett-Luce ratings of players from the rankings of their games, with intervals by bootstrap over blocks.
 
-Model (Luce 1959; Plackett 1975): every player has a positive strength. Each next place of a game goes to one of the
-players not yet placed, with probability proportional to their strengths. Ties follow Efron's approximation (1977; the
-model is the Cox partial likelihood): if m players share a place, the l-th factor (l from 0) counts each of them with
-weight 1 - l/m. A tie between two players thus counts as one win each, and frequent ties draw strengths slightly
-together.
+Model (Luce 1959; Plackett 1975): every player has a positive strength. The places of a game are filled from the first
+to the last. Each place goes to one of the players not yet placed, with probability proportional to their strengths.
+Ties follow Efron's approximation (1977; the model is the Cox partial likelihood): if m players share a place, the l-th
+of their m factors (l from 0) counts each of them with weight 1 - l/m. A tie between two players thus counts as one win
+each, and frequent ties draw strengths slightly together.
 
-The log likelihood is a linear part, the number of times each player was placed, minus a sum of logarithms of weighted
-sums of strengths. Many games share the same sums, so a game is stored as the numbers of its sums. The time of a fit
-depends on the number of different sums and not on the number of games.
+The log likelihood is a linear part, which counts how often each player was placed, minus a sum of logarithms of
+weighted sums of strengths. Many games have the same sums, so a game is stored as the indices of its sums. The time of a
+fit therefore depends on the number of different sums and not on the number of games.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ import numpy as np
 
 from agents.arena.estimates import INTERVAL, Estimate
 
-POINTS = 400 / log(10)  # per unit of log strength: 400 points are odds of ten to one (Elo 1978)
-PRIOR_DEVIATION = 5.0  # of log strength: 870 points
+POINTS = 400 / log(10)  # rating points per unit of log strength: 400 points are odds of ten to one (Elo 1978)
+PRIOR_DEVIATION = 5.0  # standard deviation of the prior on a log strength: 870 points
 RESAMPLES = 500
-_TOLERANCE = 1e-8  # squared length of the last step of a fit, in standard errors
+_TOLERANCE = 1e-8  # a fit ends with a step of at most this squared length, in standard errors
 _MOST_STEPS = 200
 
 
@@ -36,23 +36,25 @@ def fit_ratings(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, Estimate]:
-    """Return the maximum-likelihood points of every name; 400 points more are odds of ten to one to be placed before.
+    """Estimate each player's rating from the rankings of games by penalised maximum likelihood; return {name: rating}.
+
+    A lead of 400 points means odds of 10 to 1 to finish ahead. The intervals are 95 %, by percentile bootstrap over
+    blocks; `Estimate.blocks` is the number of blocks.
 
     players: int [G, n], the players of G games as indices of `names`. A player may occur several times in a game; -1
-    marks the places that a smaller table lacks. ranks: int [G, n] from 1, the best; equal numbers tie; lacking places
-    are not read. blocks: int [G], the number of each game's deal; games of one block are resampled together.
-
-    anchor: the name with 0 points; by default the player "anchor" if there is one, else the mean of the pool has 0.
-    The intervals are 95 % by percentile bootstrap over blocks; `Estimate.blocks` counts all blocks.
+    fills the row of a game with fewer than n players. ranks: int [G, n], 1 is best, and equal ranks are a tie; entries
+    where `players` is -1 are not read. blocks: int [G], index of each game's deal; games of one block are resampled
+    together. anchor: name of the player whose rating is 0; by default the player "anchor" if there is one, else the
+    mean of all ratings is 0.
 
     The likelihood has no finite maximum for a player that always wins or always loses. A Gaussian prior on each log
-    strength, with mean 0 and standard deviation PRIOR_DEVIATION, keeps such a player finite: about 1300 points above
-    the one it beat in 300 games. The prior weighs as much as a sixth of a game between equals, which is negligible for
-    the others among hundreds of games. The interval of a player that always won is too narrow, because it also wins
-    every resample.
+    strength, with mean 0 and standard deviation PRIOR_DEVIATION, keeps such a rating finite: a player that won all of
+    300 games is about 1300 points above its opponent. The prior weighs as much as a sixth of a game between equals,
+    which is negligible for other players with hundreds of games. The interval of a player that always won is too
+    narrow, because it also wins every resample.
 
     Raises `ValueError` if the arrays do not fit together, if there are fewer than two blocks, or if games do not
-    connect all players: points of groups that never met cannot be compared.
+    connect all players: ratings of groups that never met cannot be compared.
     """
     players, ranks, blocks = np.asarray(players), np.asarray(ranks), np.asarray(blocks)
     _check_arrays(names, players, ranks, blocks)
@@ -69,7 +71,7 @@ def fit_ratings(
 
 
 def _check_arrays(names: Sequence[str], players: np.ndarray, ranks: np.ndarray, blocks: np.ndarray) -> None:
-    """Raise `ValueError` unless the arguments of `fit_ratings` fit together."""
+    """Raise `ValueError` unless names, players, ranks and blocks have matching shapes and valid entries."""
     if len(set(names)) < len(names):
         raise ValueError(f"names must differ: {', '.join(names)}")
     if players.ndim != 2 or ranks.shape != players.shape or blocks.shape != players.shape[:1]:
@@ -86,20 +88,20 @@ def _check_arrays(names: Sequence[str], players: np.ndarray, ranks: np.ndarray, 
 
 
 def _check_games(rule: str, holds: np.ndarray) -> None:
-    """Raise `ValueError` naming the first game where `holds` [G, n] is not all true."""
+    """Raise `ValueError` with the text `rule` and the first game that breaks it, if `holds` [G, n] is not all true."""
     if not holds.all():
         raise ValueError(f"{rule}; game {int(np.argwhere(~holds)[0, 0])} breaks this")
 
 
 def _check_connected(names: Sequence[str], players: np.ndarray) -> None:
-    """Raise `ValueError` naming the groups of players that no game connects."""
+    """Raise `ValueError` naming the separate groups of players unless games connect all players."""
     reach = np.eye(len(names), dtype=bool)
     for one in range(players.shape[1]):
         for other in range(one):
             both = (players[:, one] >= 0) & (players[:, other] >= 0)
             reach[players[both, one], players[both, other]] = True
     reach |= reach.T
-    for _ in range(len(names).bit_length()):  # each round doubles the length of the paths
+    for _ in range(len(names).bit_length()):  # each pass doubles the length of the paths
         reach = reach @ reach
     groups = {tuple(np.flatnonzero(row).tolist()) for row in reach}
     if len(groups) > 1:
@@ -108,7 +110,7 @@ def _check_connected(names: Sequence[str], players: np.ndarray) -> None:
 
 
 def _zero_weights(names: Sequence[str], anchor: str | None) -> np.ndarray:
-    """Return the weights [P] of the mean of points that is set to zero."""
+    """Return the weight of each player, [P], in the mean of the ratings that is defined as 0."""
     if anchor is None and "anchor" not in names:
         return np.full(len(names), 1 / len(names))
     anchor = "anchor" if anchor is None else anchor
@@ -120,7 +122,7 @@ def _zero_weights(names: Sequence[str], anchor: str | None) -> np.ndarray:
 def _fit_resamples(
     pool: "_Pool", start: np.ndarray, block_of_game: np.ndarray, *, resamples: int, seed: int
 ) -> np.ndarray:
-    """Return the log strengths [resamples, P] fitted to blocks drawn with replacement; `start` [P] begins each fit."""
+    """Return the log strengths fitted to each resample of blocks, [resamples, P]; each fit begins at `start` [P]."""
     rng = np.random.default_rng(seed)
     num_blocks = int(block_of_game.max()) + 1
     logs = np.empty((resamples, len(start)))
@@ -132,30 +134,31 @@ def _fit_resamples(
 
 @dataclass(frozen=True)
 class _Pool:
-    """Games in compressed form: G games of K patterns (players in order, ties), whose factors are D different sums.
+    """Games in compressed form: G games with K different patterns (order of the players, ties) and D different sums.
 
-    The likelihood of a pattern is the product of its strengths over the product of its sums, one of each per place.
-    Row d of `weights` times the strengths is sum d. Places that a smaller table lacks are player P and sum D.
+    The likelihood of a pattern is a product over its places: strength of the player placed there, divided by a sum.
+    Row d of `weights` times the strengths is sum d. Player P and sum D fill the rows of games with fewer players.
     """
 
-    pattern_of_game: np.ndarray  # int [G]
-    players: np.ndarray  # int [K, n]
-    sums: np.ndarray  # int [K, n]
-    weights: np.ndarray  # [D, P]
+    pattern_of_game: np.ndarray  # int [G], index of the pattern
+    players: np.ndarray  # int [K, n], from best to worst
+    sums: np.ndarray  # int [K, n], index of the sum of each place
+    weights: np.ndarray  # [D, P], weight of each player in each sum
 
     @classmethod
     def compress(cls, num_players: int, players: np.ndarray, ranks: np.ndarray) -> "_Pool":
-        """Return the pool of the games `players` and `ranks` [G, n] (see `fit_ratings`)."""
+        """Return games in compressed form; `players` and `ranks` [G, n] are as for `fit_ratings`."""
         players, tied, pattern_of_game = _list_patterns(num_players, players, ranks)
         sums, weights = _list_sums(num_players, players, tied)
         return cls(pattern_of_game, players, sums, weights)
 
     def fit(self, game_weights: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """Return the log strengths [P] of the greatest posterior density, by Newton's method from `start`.
+        """Return the log strengths [P] of greatest posterior density, computed by Newton's method from `start` [P].
 
-        A full step can overshoot. Along a step whose entries span `span`, the third derivative is at most `span` times
-        the second. A step of length log(1 + span) / span therefore always improves, and becomes a full one at the end
-        (Sun and Tran-Dinh 2019, Generalized self-concordant functions).
+        game_weights: [G], how many times each game counts. A full step can overshoot. Along a step whose entries span
+        `span`, the third derivative is at most `span` times the second. A step of length log(1 + span) / span therefore
+        always improves, and becomes a full one at the end (Sun and Tran-Dinh 2019, Generalized self-concordant
+        functions).
         """
         placed, summed = self._count(game_weights)
         logs = start
@@ -169,7 +172,10 @@ class _Pool:
         raise RuntimeError(f"the fit did not converge in {_MOST_STEPS} steps")
 
     def _count(self, game_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Count how often each player is placed [P] and each sum is a divisor [D]; games weigh `game_weights` [G]."""
+        """Count how often each player is placed, [P], and how often each sum is a divisor, [D].
+
+        game_weights: [G], how many times each game counts.
+        """
         patterns = np.bincount(self.pattern_of_game, game_weights, minlength=len(self.players))
         places = np.repeat(patterns, self.players.shape[1])
         num_sums, num_players = self.weights.shape
@@ -194,10 +200,10 @@ def _differentiate(
 def _list_patterns(
     num_players: int, players: np.ndarray, ranks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the K different games, and the pattern of each game [G].
+    """Return the K different patterns of games as two arrays, and the index of each game's pattern, [G].
 
-    A pattern is the players [K, n] from best to worst, and whether each ties with the one before [K, n]. Players that
-    tie are in the order of their numbers; lacking places are last, and are player P.
+    The first array is the players from best to worst, [K, n]; the second is True where a player ties with the one
+    before, [K, n]. Tied players are in the order of their indices. Player P fills the rows of games with fewer players.
     """
     lacking = players < 0
     players = np.where(lacking, num_players, players)
@@ -214,20 +220,23 @@ def _list_patterns(
 
 
 def _encode_rows(columns: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
-    """Return one number for each row of `columns` [G, len(sizes)]; raise `ValueError` if 64 bits are too few."""
+    """Return an integer for each row of `columns` [G, N], different for different rows; entry k is below sizes[k].
+
+    Raises `ValueError` if 64 bits are too few.
+    """
     return np.asarray(np.ravel_multi_index(tuple(columns.T), sizes))
 
 
 def _list_sums(num_players: int, players: np.ndarray, tied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sum that each place divides by, as numbers [K, n], and the weights [D, P] of the players in each sum.
+    """Return the index of the sum that divides each place, [K, n], and the weight of each player in each sum, [D, P].
 
-    The l-th of m players that tie (l from 0) divides by the sum of all players not placed before them, where those m
-    have the weight 1 - l/m.
+    The sum is over the strengths of all players not yet placed. For the l-th of m tied players (l from 0), those m have
+    the weight 1 - l/m in it.
     """
     places = np.arange(players.shape[1])
     present = players < num_players
     start = np.maximum.accumulate(np.where(tied, 0, places), axis=1)  # [K, n] the first place of the tie
-    turn = (places - start)[present]  # [F] l of each factor, one for each place not lacking
+    turn = (places - start)[present]  # [F] l of each factor; there is one for each player
     at_risk = ((places >= start[:, :, None]) & present[:, None, :])[present]  # [F, n]
     tying = (start[:, :, None] == start[:, None, :])[present]  # [F, n]
     entrants = np.broadcast_to(players[:, None, :], (*players.shape, len(places)))[present]  # [F, n]
@@ -243,10 +252,10 @@ def _list_sums(num_players: int, players: np.ndarray, tied: np.ndarray) -> tuple
 def _find_distinct(
     num_players: int, entrants: np.ndarray, tying: np.ndarray, turn: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first factor [D] of each different sum, and the number of the sum of each factor [F].
+    """Return the index of the first factor with each different sum, [D], and the index of each factor's sum, [F].
 
-    Two sums of the same `entrants` [F, n] are equal if the same players tie and the turn [F] among them is the same;
-    at turn 0 the ties make no difference.
+    Two sums over the same players, `entrants` [F, n], are equal if the same players tie and the `turn` [F] among them
+    is the same. At turn 0 ties make no difference.
     """
     terms = np.sort(2 * entrants + (tying & (turn > 0)[:, None]), axis=1)
     sizes = (2 * num_players + 1,) * entrants.shape[1] + (entrants.shape[1],)

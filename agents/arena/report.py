@@ -1,4 +1,4 @@
-"""Report of a tournament: Markdown tables of its results, with the plots beside it."""
+"""Report of a tournament in Markdown: tables of its results, and links to its plots in the same folder."""
 
 from pathlib import Path
 from typing import Any
@@ -7,19 +7,19 @@ from agents.arena.matches import MatchResults
 from agents.arena.plots import PLOTS
 from agents.tools.markdown import format_estimate, format_table
 
-DIGITS = {"win_share": 3, "margin": 1, "rank": 2, "mice": 1, "sacks": 2, "profit": 1}  # of the measures in the tables
+DIGITS = {"win_share": 3, "margin": 1, "rank": 2, "mice": 1, "sacks": 2, "profit": 1}  # decimals in the tables
 _COLUMNS = [name.replace("_", " ") for name in DIGITS]
 
 
 def write_report(folder: Path, content: dict[str, Any], results: MatchResults) -> None:
-    """Write `report.md` and the plots of a tournament; there are no plots if too many players failed for a match."""
+    """Write `report.md` and the plots of a tournament into `folder`; if no match was completed, there are no plots."""
     for name, draw in PLOTS.items() if content["results"]["ratings"] else ():
         draw(folder / f"{name}.png", content["results"], results)
     (folder / "report.md").write_text(render_report(content) + "\n")
 
 
 def render_report(content: dict[str, Any]) -> str:
-    """Return the report as Markdown; `content` is that of `result.json`."""
+    """Return the report of a tournament as Markdown; `content` is the content of its `result.json`."""
     results, config = content["results"], content["config"]
     players = list(dict.fromkeys(pair["one"] for pair in results["pairs"]))
     head = f"# Tournament of {', '.join(f'`{code}`' for code in players)}"
@@ -52,19 +52,19 @@ def _format_measures(measures: dict[str, Any]) -> list[str]:
 
 
 def render_ratings(points: dict[str, Any]) -> str:
-    """Return a table of ratings, the best player first."""
+    """Return a Markdown table of the players' ratings with their intervals, the best player first."""
     ordered = sorted(points.items(), key=lambda item: -item[1]["value"])
     return format_table(("player", "rating (95 %)"), [(f"`{code}`", format_estimate(p, 0)) for code, p in ordered])
 
 
 def list_win_shares(results: dict[str, Any], setup: str) -> dict[tuple[str, str], dict[str, float]]:
-    """Return the win share of the one at a setup, for every pair (one, rest)."""
+    """Return the win share of each player alone against copies of another, as {(player, other): win share}."""
     pairs = (pair for pair in results["pairs"] if pair["setup"] == setup)
     return {(pair["one"], pair["rest"]): pair["measures"]["win_share"] for pair in pairs}
 
 
 def render_cross_table(results: dict[str, Any], setup: str) -> str:
-    """Return a table of the win share of the one (row) against copies of another (column)."""
+    """Return a Markdown table: win share of each player (row) alone against copies of each other player (column)."""
     pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
     codes, win_shares = list(dict.fromkeys(pair["one"] for pair in pairs)), list_win_shares(results, setup)
     cells = {pair: f"{win_share['value']:.3f}" for pair, win_share in win_shares.items()}
@@ -74,20 +74,20 @@ def render_cross_table(results: dict[str, Any], setup: str) -> str:
 
 
 def render_pairs(pairs: list[dict[str, Any]]) -> str:
-    """Return a table of all measures of the one against the rest."""
+    """Return a Markdown table of all measures of each player alone against copies of each other player."""
     rows = [(f"`{pair['one']}`", f"`{pair['rest']}`", *_format_measures(pair["measures"])) for pair in pairs]
     return format_table(("one", f"against {pairs[0]['num_players'] - 1} x", *_COLUMNS), rows)
 
 
 def render_mixed(mixed: dict[str, Any], num_players: int) -> str:
-    """Return a table of the measures of each player over all mixed tables."""
+    """Return a Markdown table of each player's measures over the tables at which all players differ."""
     ordered = sorted(mixed.items(), key=lambda item: -item[1]["win_share"]["value"])
     rows = [(f"`{code}`", *_format_measures(measures)) for code, measures in ordered]
     return format_table((f"at mixed tables of {num_players}", *_COLUMNS), rows)
 
 
 def render_paired(paired: list[dict[str, Any]]) -> str:
-    """Return a table of the differences between neighbours in the order of the players."""
+    """Return a Markdown table of the difference in win share between each player and the player named before it."""
     rows = [
         (
             row["setup"],

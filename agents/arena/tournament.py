@@ -1,8 +1,9 @@
 """Tournament of a pool of players: `python -m agents tournament --players random anchor ev tuned`.
 
-Every player plays alone against copies of every other. If the pool is large enough, there are also mixed tables of all
-different players. All matches play the same deals, each under all rotations of the seats. After Ctrl-C the same command
-continues. The folder gets `result.json`, `report.md` and plots.
+Every player plays alone against copies of every other player. If there are enough players, they also meet at mixed
+tables, at which all players differ. All matches use the same deals, and each deal is played in every rotation of the
+seats. After Ctrl-C the same command continues. The results are `result.json`, `report.md` and plots in the folder
+`--out`.
 """
 
 import os
@@ -32,30 +33,33 @@ from felicity_env.setups import STANDARD_PLAYERS, setup_name
 
 @dataclass(frozen=True)
 class Config:
-    """Play a tournament of players that meet in every pair and at mixed tables."""
+    """Play a tournament: each player alone against copies of each other player, and tables of different players."""
 
     resumes: ClassVar[bool] = True
 
     players: tuple[str, ...] = ("pass", "random", "greedy", "anchor", "ev", "tuned")
-    """Codes of the players, weakest first, separated by blanks; `package.module:function` makes your own."""
+    """Codes of the players, weakest first, separated by blanks, such as `anchor mc:200`.
+    The code of your own player is `package.module:function`; the function returns the player."""
     setup: tuple[str, ...] = ()
-    """Names or JSON files of the setups to play; if none is given, the standard ones of --num-players."""
+    """Names of the setups to play, such as standard-4, or JSON files with the fields of a setup.
+    Default: the standard setups for --num-players."""
     num_players: tuple[int, ...] = STANDARD_PLAYERS
-    """Numbers of players of the standard setups to play; --setup overrides it."""
+    """Numbers of players; for each number, its standard setup is played. Ignored if --setup is given."""
     num_deals: int = 500
-    """Deals for each pair of players, each under all rotations of the seats; more deals make intervals narrower."""
+    """Number of deals for each pair of players; each deal is played in every rotation of the seats.
+    Four times as many deals halve the intervals."""
     search_deals: int | None = None
-    """Deals for pairs with a search (mc, ismcts), which are slow; by default as many as --num-deals."""
+    """Number of deals for each pair with a search player (mc, ismcts), which is slow. Default: that of --num-deals."""
     mixed_deals: int = 50
-    """Deals for each mixed table; 0 leaves mixed tables out."""
+    """Number of deals for each mixed table, at which all players differ; 0 plays no mixed tables."""
     seed: int = 0
-    """Seed of the deals and of the players' randomness; these games are never used in training or its evaluation."""
+    """Seed of the deals and of the players' randomness. Training and its evaluation never play the same games."""
     out: Path = Path("runs/tournament")
-    """Folder of the results; the same command continues an interrupted tournament there."""
+    """Folder for the results; the same command continues an interrupted tournament there."""
     workers: int = os.cpu_count() or 1
     """Number of processes; one per core is fastest."""
     deals_per_part: int = 50
-    """Deals played before they are written; Ctrl-C loses at most the parts in progress."""
+    """Number of deals in a part of a match. Results are saved part by part; Ctrl-C loses only the parts in progress."""
 
     def __post_init__(self) -> None:
         named = " ".join(self.players) or "none"
@@ -68,19 +72,19 @@ class Config:
 
     @property
     def setups(self) -> tuple[Setup, ...]:
-        """Return the setups to play."""
+        """Setups to play."""
         return choose_setups(self.setup, self.num_players)
 
 
 def list_matches(config: Config) -> dict[Match, int]:
-    """Return every match with its number of deals: pairs, then mixed tables, for each setup."""
+    """Return all matches with their numbers of deals; for each setup, first the pairs, then the mixed tables."""
     matches = {}
     for setup in config.setups:
         for one in config.players:
             for rest in config.players:
                 if one != rest:
                     matches[Match.one_against(one, rest, setup)] = _count_deals(config, one, rest)
-        has_mixed = config.mixed_deals and setup.seats > 2  # with two seats the pairs are all tables
+        has_mixed = config.mixed_deals and setup.seats > 2  # with two seats every table is a pair
         for table in combinations(sorted(config.players), setup.seats) if has_mixed else ():
             matches[Match(table, setup)] = config.mixed_deals
     return matches
@@ -94,7 +98,7 @@ def _count_deals(config: Config, one: str, rest: str) -> int:
 
 
 def summarize(config: Config, results: MatchResults) -> dict[str, Any]:
-    """Return all results of a tournament as they are stored."""
+    """Return all results of a tournament (pairs, mixed tables, ratings, ...) as they are stored in `result.json`."""
     setups = [setup for setup in config.setups if any(match.setup == setup for match in results.blocks)]
     return {
         "pairs": [_summarize_pair(match, blocks) for match, blocks in results.blocks.items() if match.is_pair],
@@ -110,7 +114,7 @@ def _describe(setup: Setup) -> dict[str, Any]:
 
 
 def _summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
-    """Return all measures of the one and of the rest, and the win share of the one by place."""
+    """Return the results of one player alone against copies of another: measures of both, its win share by place."""
     seats = match.setup.seats
     return {
         **_describe(match.setup),
@@ -124,7 +128,10 @@ def _summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
 
 
 def measure_mixed(results: MatchResults, setup: Setup) -> dict[str, Any]:
-    """Return estimates of each player's measures over the mixed tables; a block is a deal at all tables it sat at."""
+    """Estimate each player's measures (win share, margin, ...) over the tables at which all players differ.
+
+    For the interval, all games of one deal in which the player took part count as one block.
+    """
     tables = {match: blocks for match, blocks in results.blocks.items() if match.is_mixed and match.setup == setup}
     estimates = {}
     for code in sorted({code for match in tables for code in match.codes}):
@@ -135,7 +142,7 @@ def measure_mixed(results: MatchResults, setup: Setup) -> dict[str, Any]:
 
 
 def rate_players(results: MatchResults, setup: Setup) -> dict[str, Any]:
-    """Return Plackett-Luce ratings over all games of a setup."""
+    """Estimate the Plackett-Luce rating of each player from all games of a setup."""
     tables = {match: blocks for match, blocks in results.blocks.items() if match.setup == setup}
     codes = list(dict.fromkeys(code for match in tables for code in match.codes))
     players, ranks, deals = [], [], []
@@ -149,7 +156,10 @@ def rate_players(results: MatchResults, setup: Setup) -> dict[str, Any]:
 
 
 def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, Any]]:
-    """Return what each player wins more than the one named before it, against the same rest on the same deals."""
+    """Return the difference in win share between each player and the player named before it, on the same deals.
+
+    Both play alone against copies of the same third player.
+    """
     rows = []
     for setup in config.setups:
         for weaker, stronger in pairwise(config.players):
@@ -169,7 +179,7 @@ def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, 
 def play_tournament(
     config: Config, console: Console, *, command: str = "agents tournament"
 ) -> tuple[MatchResults, dict[str, Any]]:
-    """Play or resume the tournament and write its folder; return the matches and the content of `result.json`."""
+    """Play or resume a tournament and write its results to `config.out`; return them and the data of `result.json`."""
     started = time.monotonic()
     with PartsProgress(console) as progress:
         results = play_matches(
@@ -188,7 +198,7 @@ def play_tournament(
 
 
 def main(config: Config) -> int:
-    """Play the tournament and print the players that failed; return 1 if there are any."""
+    """Play the tournament and print which players failed; return 1 if any did, else 0."""
     console = Console()
     results, _ = play_tournament(config, console)
     for failure in results.failures:

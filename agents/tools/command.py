@@ -1,4 +1,4 @@
-"""The command line of `agents`, `train` and `experiments`: verbs, settings, errors in one line, Ctrl-C without a trace.
+"""Command line of `agents`, `train` and `experiments`: verbs, settings, one-line errors, no traceback after Ctrl-C.
 
 A verb is a module with a dataclass `Config`, whose docstrings are the help, and a function `main(config)`. A module is
 imported only when its verb is run, so that the list of verbs appears at once.
@@ -8,15 +8,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from agents.tools.files import UserError
 
 USAGE_ERROR, INTERRUPTED = 2, 130  # exit statuses
+ConfigT = TypeVar("ConfigT")
 
 
 class Verb(NamedTuple):
-    """A verb of a command: the module that does it, and what it does in a line."""
+    """Verb of a command, such as `tournament`: the module that executes it, and a line of help."""
 
     module: str
     help: str
@@ -25,7 +26,7 @@ class Verb(NamedTuple):
 def run_verb(program: str, verbs: Mapping[str, Verb], arguments: Sequence[str] | None = None) -> int:
     """Run the verb that the first argument names, or list the verbs; return the exit status.
 
-    program: such as "agents". arguments: those of the command line by default.
+    program: package of the command, such as "agents". arguments: by default those of the command line.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help"):
@@ -38,9 +39,7 @@ def run_verb(program: str, verbs: Mapping[str, Verb], arguments: Sequence[str] |
 
 
 def run_module(module_name: str, prog: str, arguments: Sequence[str]) -> int:
-    """Read the settings of a module's `Config` from arguments and call its `main`; return the exit status."""
-    import tyro  # takes a while, and a list of verbs does not need it
-
+    """Read a module's settings (`Config`) from command-line arguments, call its `main`, and return the exit status."""
     from agents.tools.threads import use_one_blas_thread
 
     use_one_blas_thread()
@@ -49,24 +48,32 @@ def run_module(module_name: str, prog: str, arguments: Sequence[str]) -> int:
 
     def work() -> int | None:
         nonlocal config
-        unchecked = tyro.cli(_without_checks(module.Config), prog=prog, args=list(arguments))
-        config = module.Config(**{field.name: getattr(unchecked, field.name) for field in fields(module.Config)})
+        config = read_settings(module.Config, prog, arguments)
         return module.main(config)
 
     return exit_status(work, interrupted=lambda: _advice(config))
 
 
-def _without_checks(config_class: type) -> type:
-    """Return the same settings without `__post_init__`, whose errors tyro would wrap in a box of its own."""
-    return type(
-        config_class.__name__, (config_class,), {"__post_init__": lambda self: None, "__doc__": config_class.__doc__}
-    )
+def read_settings(config_class: type[ConfigT], prog: str, arguments: Sequence[str], default: Any = None) -> ConfigT:
+    """Read settings from command-line arguments; those not named are the defaults, or those of `default`.
+
+    Raises `ValueError` as the dataclass does. The settings are checked after tyro has read them, because tyro would
+    put a box around the message.
+    """
+    import tyro  # takes a while, and a list of verbs does not need it
+
+    members = {"__post_init__": lambda self: None, "__doc__": config_class.__doc__}
+    unchecked: Any = type(config_class.__name__, (config_class,), members)
+    names = [field.name for field in fields(cast(Any, config_class))]
+    options = {} if default is None else {"default": unchecked(**{name: getattr(default, name) for name in names})}
+    values = tyro.cli(unchecked, prog=prog, args=list(arguments), **options)
+    return config_class(**{name: getattr(values, name) for name in names})
 
 
 def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str]) -> int:
-    """Return what `work` returns (0 for None), 2 after an error that the user can mend, 130 after Ctrl-C.
+    """Run `work` and return the exit status: its result (0 for None), 2 after an error of the user, 130 after Ctrl-C.
 
-    interrupted: returns what to say after Ctrl-C.
+    interrupted: returns the message to print after Ctrl-C.
     """
     try:
         return work() or 0
@@ -79,12 +86,12 @@ def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str
 
 
 def print_error(text: str) -> None:
-    """Print a message to standard error, unchanged and unwrapped."""
+    """Print a message to standard error, without line breaks or colours added."""
     print(text, file=sys.stderr, flush=True)
 
 
 def _advice(config: Any) -> str:
-    """Return what Ctrl-C has left; settings whose `resumes` is true belong to a command that can go on."""
+    """Return the message after Ctrl-C: whether the same command continues the work, which `config.resumes` tells."""
     return "the same command goes on from here" if getattr(config, "resumes", False) else "nothing was stored"
 
 

@@ -1,4 +1,7 @@
-"""Writing files and folders safely: atomic writes, one process per folder, folders of other settings refused."""
+"""Safe writing of files and folders.
+
+Writes are atomic, only one process may use a folder, and a folder made with other settings is refused.
+"""
 
 import errno
 import json
@@ -12,11 +15,11 @@ import filelock
 
 
 class UserError(Exception):
-    """A fault that the user of a command can mend; the message says what is wrong and what to do."""
+    """Error that the user of a command can fix; the message says what is wrong and what to do."""
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Have `write(temporary)` write a file, then move it to `path` once it is whole on the disk.
+    """Write a file by `write(temporary)`, and rename it to `path` once it is complete on the disk.
 
     Raises `UserError` if that fails; the file that was at `path` before is then unchanged.
     """
@@ -33,12 +36,12 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 def write_json(path: Path, values: Any) -> None:
-    """Write `values` as indented JSON, atomically."""
+    """Write `values` to the file `path` as indented JSON, atomically."""
     write_atomically(path, lambda part: part.write_text(json.dumps(values, indent=1) + "\n"))
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush the folder's list of names, so that a new file survives a loss of power (POSIX only)."""
+    """Flush a folder's list of files to disk, so that a new file survives a power failure (POSIX only)."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -54,7 +57,7 @@ def _reason(error: OSError) -> str:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock `folder` for this process; the lock dies with the process.
+    """Lock `folder` for this process until the context or the process ends.
 
     Raises `UserError` if another process holds the lock.
     """
@@ -66,9 +69,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def check_same_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any], *, where: object, advice: str) -> None:
-    """Raise `UserError` unless the settings found in `where` equal those wanted now.
+    """Raise `UserError` unless the settings stored with earlier results equal those wanted now.
 
-    Both are compared as JSON shows them. The message names the settings that differ, and then the advice.
+    Both are compared as JSON. The message names `where` they are stored, the settings that differ, and the advice.
     """
     plain = json.loads(json.dumps(wanted, default=str))
     if different := [name for name in {**stored, **plain} if stored.get(name) != plain.get(name)]:

@@ -1,11 +1,11 @@
-"""Progress of a long computation that is done in parts."""
+"""Progress display for a long computation that is done in parts."""
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 
 class PartsProgress:
-    """Context that shows a progress bar on a terminal, and elsewhere prints a line after every tenth."""
+    """Context manager that shows a progress bar on a terminal; elsewhere it prints a line after each tenth."""
 
     def __init__(self, console: Console) -> None:
         self.console, self._tenths = console, 0
@@ -27,7 +27,7 @@ class PartsProgress:
         self.bar.stop()
 
     def report(self, done: int, total: int, seconds_left: float | None) -> None:
-        """Show how many parts are done; `seconds_left` is None while there is nothing to estimate it from."""
+        """Show how many of all parts are done, and the estimated seconds left (None while they are unknown)."""
         left = "" if seconds_left is None else f"about {_format_duration(seconds_left)} left"
         self.bar.update(self.task, completed=done, total=total, left=left)
         if not self.console.is_terminal and done * 10 // max(total, 1) > self._tenths:

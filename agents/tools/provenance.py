@@ -1,4 +1,4 @@
-"""Provenance of results: command, settings, commit, versions of libraries and machine."""
+"""Provenance of results: the command, settings, commit, library versions and machine that produced them."""
 
 import json
 import os
@@ -16,10 +16,10 @@ RENDERED = ("experiments/results", "README.md")  # outputs of experiments, which
 
 
 def describe_measurement(command: str, config: Any, *, started: float) -> dict[str, Any]:
-    """Return what a stored result says beside its figures: command, settings, seconds, commit, versions, machine.
+    """Return the provenance that is stored with a result: command, settings, seconds, commit, versions, machine.
 
-    command: such as "agents tournament"; the words of the command line follow it. config: a dataclass or a mapping.
-    started: `time.monotonic()` at the beginning.
+    command: module and verb, such as "agents tournament"; the arguments of the command line are appended. config: a
+    dataclass or a mapping. started: `time.monotonic()` at the beginning.
     """
     settings = asdict(config) if is_dataclass(config) and not isinstance(config, type) else config
     return {
@@ -31,7 +31,7 @@ def describe_measurement(command: str, config: Any, *, started: float) -> dict[s
 
 
 def provenance() -> dict[str, Any]:
-    """Return commit, versions of Python and of the installed libraries, and the machine."""
+    """Return the Git commit, the versions of Python and of the installed libraries, and facts about the machine."""
     return {
         "commit": commit(),
         "versions": {"python": platform.python_version()} | _read_versions(),
@@ -40,7 +40,10 @@ def provenance() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit of the checkout, with "+" if it has changes other than results; "unknown" outside one."""
+    """Return the commit of the Git checkout, or "unknown" if this is not a Git checkout.
+
+    "+" is appended if files other than results are changed.
+    """
     try:
         changes = _git("status", "--porcelain", "--", ":/", *(f":(top,exclude){path}" for path in RENDERED))
         return _git("rev-parse", "--short=12", "HEAD") + ("+" if changes else "")

@@ -1,7 +1,7 @@
-"""Seeds of everything that is measured: one table, so that no measurement plays the games of another or of training.
+"""Seeds of all measurements in one table, so that no measurement uses the games of another or of training.
 
-Training derives its games from `--seed`, which is at most `MAX_TRAINING_SEED`. Every measurement has a seed of its own
-above that; its games come from `felicity_env.game_seed` of it.
+Training derives its games from `--seed`, which is at most `MAX_TRAINING_SEED`. Every measurement has another seed above
+that, from which `felicity_env.game_seed` derives the seeds of its games.
 """
 
 MAX_TRAINING_SEED = 2**32 - 1

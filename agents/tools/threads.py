@@ -1,4 +1,4 @@
-"""Threads of the numerical libraries."""
+"""Number of threads that the numerical libraries (BLAS) may use."""
 
 import threadpoolctl
 
@@ -6,7 +6,7 @@ import threadpoolctl
 def use_one_blas_thread() -> None:
     """Limit NumPy's matrix products to one thread in this process.
 
-    Commands play with several processes or beside torch's threads. With more than one BLAS thread they fight over the
-    cores: snapshot opponents then ran five times slower.
+    Commands run several processes, or torch with its own threads. With more than one BLAS thread these compete for the
+    cores: opponents that are networks then ran five times slower.
     """
     threadpoolctl.threadpool_limits(limits=1, user_api="blas")

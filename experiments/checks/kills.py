@@ -1,8 +1,8 @@
 """Question: does a training run survive being killed at any moment? `python -m experiments kills`
 
-Small self-play runs are killed with SIGKILL at random moments, every second time while they write a checkpoint, and
-resumed until they are finished. Their weights and learning curves are then compared, byte for byte, with those of twins
-that were never killed.
+Small self-play training runs are killed with SIGKILL at random moments, every second time while they write a
+checkpoint, and resumed until they are finished. Their weights and learning curves are then compared, byte for byte,
+with those of runs with the same seed that were never killed.
 """
 
 import itertools
@@ -42,39 +42,41 @@ SMALL = SelfplayConfig(
 
 @dataclass(frozen=True)
 class Config:
-    """Kill runs and compare them with runs that were never killed."""
+    """Kill training runs at random moments, resume them, and compare them with runs that were never killed."""
 
     resumes: ClassVar[bool] = False
     kills: int = 60
-    """Least number of kills over all runs."""
+    """Number of kills in total; runs with new seeds are started until it is reached."""
     total_timesteps: int = 40_000
-    """Decisions learned from in each run; longer runs are killed more often."""
+    """Number of decisions to train on in each run. The check kills the process again and again, so a longer run is
+    killed more often."""
     longest_wait: float = 2.0
-    """Longest time in seconds from the start of a process to its kill."""
+    """Longest time in seconds before a process is killed; each time is random, up to this limit."""
 
     def __post_init__(self) -> None:
         check_positive(self, "kills", "total_timesteps", "longest_wait")
 
 
 def create_run(folder: Path, seed: int, config: Config) -> list[str]:
-    """Create a run folder; return the command that starts or resumes the run."""
+    """Create the folder of a small training run; return the command that starts the run or resumes it."""
     create_run_folder(replace(SMALL, seed=seed, total_timesteps=config.total_timesteps, out=folder))
     return [sys.executable, "-m", "train", "--resume", str(folder)]
 
 
 def is_saving(folder: Path) -> bool:
-    """Return whether a checkpoint is being written."""
+    """Return whether a training run is writing a checkpoint in `folder` now."""
     return any(folder.glob("checkpoints/*.part"))
 
 
 def run_until_killed(folder: Path, command: list[str], wait: float, *, in_save: bool) -> tuple[bool, bool]:
-    """Start a process and kill it after `wait` seconds, or in its next save after that.
+    """Start a training process and kill it after `wait` seconds, unless it finishes before.
 
-    Returns whether it was killed and whether it was writing a checkpoint then.
+    in_save: after that time, wait until the process writes its next checkpoint. Returns whether the process was killed
+    and whether it was writing a checkpoint at that moment.
     """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout
-    process.stdout.readline()  # the first line names the run folder
+    process.stdout.readline()  # wait for the first line of output, which names the run folder
     until = time.monotonic() + wait
     while process.poll() is None and (time.monotonic() < until or (in_save and not is_saving(folder))):
         time.sleep(0.0002)
@@ -86,7 +88,7 @@ def run_until_killed(folder: Path, command: list[str], wait: float, *, in_save: 
 
 
 def read_outcome(folder: Path) -> tuple[bytes, list[Any]]:
-    """Return weights and learning curve (without the seconds) of a finished run."""
+    """Return the weights of a finished training run, as bytes, and its learning curve, without times."""
     curve = json.loads((folder / CURVE).read_text())
     return (folder / "policy.safetensors").read_bytes(), [(p["timesteps"], p["results"]) for p in curve]
 
@@ -94,7 +96,10 @@ def read_outcome(folder: Path) -> tuple[bytes, list[Any]]:
 def finish_with_kills(
     folder: Path, command: list[str], config: Config, rng: np.random.Generator, most: int
 ) -> dict[str, int]:
-    """Finish a run with up to `most` kills; return the number of kills and of those during a save."""
+    """Run a training to its end, but kill and resume it up to `most` times; return the numbers of kills.
+
+    kills: all kills. in_save: those while a checkpoint was being written.
+    """
     counts = {"kills": 0, "in_save": 0}
     while not (folder / EVALUATION).exists():
         wait = 1e9 if counts["kills"] >= most else rng.random() * config.longest_wait
@@ -107,7 +112,7 @@ def finish_with_kills(
 
 
 def main(config: Config) -> None:
-    """Kill, compare and store."""
+    """Kill and resume training runs, compare each with a run that was never killed, and store the result."""
     os.environ["PYTHONUNBUFFERED"] = "1"
     started, rng = time.monotonic(), np.random.default_rng(0)
     runs: list[dict[str, Any]] = []

@@ -1,14 +1,14 @@
 """Question: are the statistics of the arena correct? `python -m experiments soundness`
 
-The statistics are applied to games whose outcome is known, from a hundred times as many other deals or by symmetry:
+The statistics are applied to games whose true win shares are known, either from many more deals or by symmetry:
 
 - coverage: how many of the 95 % intervals of a win share contain the true win share?
 - sequential: how often does the sequential test err, and how many blocks does it save?
 - paired: how much variance does a comparison of two players on the same deals remove?
-- copies: does a player without randomness win exactly par against copies of itself?
+- copies: does a player without randomness win exactly par (1 / number of players) against copies of itself?
 
-tests/arena checks that the arena plays the games of the PettingZoo environment. The command fails if a statistic does
-not hold (`find_faults`).
+tests/arena checks that the arena plays the games of the PettingZoo environment. The command fails if a statistic is
+wrong (`find_faults`).
 """
 
 import time
@@ -35,9 +35,9 @@ from experiments.results import write_result
 from felicity_env import Setup, game_seed
 from felicity_env.setups import STANDARD_PLAYERS, setup_name, standard_setup
 
-COVERAGE = (("anchor", "tuned", 4), ("tuned", "anchor", 3))  # one, the rest, number of players
-SEQUENTIAL = (("anchor", "anchor"), ("anchor", "greedy"), ("ev", "anchor"))  # equal, slightly and much stronger
-PAIRED = (  # one, other, the rest
+COVERAGE = (("anchor", "tuned", 4), ("tuned", "anchor", 3))  # one seat, all other seats, number of players
+SEQUENTIAL = (("anchor", "anchor"), ("anchor", "greedy"), ("ev", "anchor"))  # equal, slightly, much stronger
+PAIRED = (  # two players to compare, player in all other seats
     ("tuned", "ev", "anchor"),
     ("ev", "greedy", "anchor"),
     ("bluffer", "ev", "anchor"),
@@ -46,36 +46,36 @@ PAIRED = (  # one, other, the rest
 DETERMINISTIC = "ev"
 
 GAIN = 0.03  # gain in win share that the sequential test looks for
-ERROR = 0.05  # its alpha and its beta
-COVERED = (0.925, 0.97)  # accepted coverage of intervals at 95 %
+ERROR = 0.05  # alpha and beta, the error rates of the sequential test
+COVERED = (0.925, 0.97)  # accepted range for the fraction of 95 % intervals that contain the truth
 ROUNDING = 1e-12
-PIECE = 2000  # blocks played at once, which bounds the memory
+PIECE = 2000  # number of blocks played at once, to limit memory
 
 
 @dataclass(frozen=True)
 class Config:
-    """Apply the statistics of the arena to games whose outcome is known."""
+    """Check the intervals and tests of the arena on games whose true win shares are known."""
 
     resumes: ClassVar[bool] = False
     truth_deals: int = 50_000
-    """Deals for each true value; keep them many times those of an interval."""
+    """Number of deals from which each true value is computed; keep it many times as large as --interval-deals."""
     intervals: int = 1000
-    """Number of intervals whose coverage is counted."""
+    """Number of 95 % intervals in each match; the check counts how many of them contain the true value."""
     interval_deals: int = 200
-    """Deals for each of these intervals."""
+    """Number of deals from which each 95 % interval is computed."""
     tests: int = 1000
-    """Number of sequential tests of each pair of players."""
+    """Number of sequential tests for each pair of players."""
     pair_deals: int = 4000
-    """Deals for each paired difference, and for each game among copies."""
+    """Number of deals for each comparison of two players, and for each match among copies of one player."""
     seed: int = SEEDS["soundness"]
-    """Seed of the deals and random streams; keep it apart from the seeds of other measurements."""
+    """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
 
     def __post_init__(self) -> None:
         check_at_least(self, truth_deals=2, intervals=1, interval_deals=2, tests=2, pair_deals=2, seed=0)
 
 
 def compute_win_shares(codes: Sequence[str], blocks: range, seed: int) -> np.ndarray:
-    """Return the mean win share of every player in each block, [blocks, players]; pieces bound the memory."""
+    """Return the mean win share of each player in each block (deal under all rotations of seats), [blocks, players]."""
     players = [agents.make(code) for code in codes]
     pieces = [blocks[k : k + PIECE] for k in range(0, len(blocks), PIECE)]
     results = (play_blocks(players, num_deals=piece, seed=seed) for piece in pieces)
@@ -83,7 +83,7 @@ def compute_win_shares(codes: Sequence[str], blocks: range, seed: int) -> np.nda
 
 
 def estimate_rate(hits: Sequence[bool]) -> dict[str, Any]:
-    """Return the fraction of hits with its 95 % interval (Wilson 1927)."""
+    """Estimate the fraction of `hits` that are true, with its 95 % interval (Wilson 1927)."""
     trials, fraction, z = len(hits), float(np.mean(hits)), NormalDist().inv_cdf(INTERVAL[1] / 100)
     centre = (fraction + z * z / (2 * trials)) / (1 + z * z / trials)
     reach = z * sqrt(fraction * (1 - fraction) / trials + (z / (2 * trials)) ** 2) / (1 + z * z / trials)
@@ -98,7 +98,10 @@ def _name_setup(setup: Setup) -> dict[str, Any]:
 
 
 def measure_coverage(one: str, rest: str, num_players: int, *, config: Config, seed: int) -> dict[str, Any]:
-    """Count the intervals, each from its own blocks, that contain the win share of `one` in the blocks after them."""
+    """Measure how many 95 % intervals contain the true win share of player `one` against copies of `rest`.
+
+    Each interval comes from different blocks (deals). The true win share comes from many blocks after them.
+    """
     codes, used = (one, *[rest] * (num_players - 1)), config.intervals * config.interval_deals
     win_shares = compute_win_shares(codes, range(used), seed)[:, 0]
     truth = bootstrap(compute_win_shares(codes, range(used, used + config.truth_deals), seed)[:, 0])
@@ -117,13 +120,16 @@ def measure_coverage(one: str, rest: str, num_players: int, *, config: Config, s
 
 
 def compute_differences(one: str, other: str, blocks: range, seed: int) -> np.ndarray:
-    """Return the win share of `one` minus that of `other`, two of each in one game, [blocks]; copies have mean 0."""
+    """Return the win share of `one` minus that of `other` in games with two seats each, for each block, [blocks].
+
+    The mean is 0 if the two are copies of the same player.
+    """
     win_shares = compute_win_shares((one, other, one, other), blocks, seed)
     return (win_shares[:, 0] - win_shares[:, 1] + win_shares[:, 2] - win_shares[:, 3]) / 2
 
 
 def run_to_verdict(batches: Iterator[np.ndarray]) -> Look:
-    """Run a test to its verdict; each look uses the next batch of differences."""
+    """Run a sequential test until it has a verdict; each look at the data adds the next batch of differences."""
     test = SequentialTest(GAIN, alpha=ERROR, beta=ERROR)
     while not (look := test.update(next(batches))).verdict:
         pass
@@ -131,7 +137,11 @@ def run_to_verdict(batches: Iterator[np.ndarray]) -> Look:
 
 
 def measure_sequential(one: str, other: str, *, config: Config, seed: int) -> dict[str, Any]:
-    """Count the verdicts of many tests, one after the other, on blocks after those of the true difference."""
+    """Measure how often sequential tests call `one` stronger than `other`, and how many blocks (deals) they need.
+
+    The tests use blocks after those from which the true difference is computed. `fixed_blocks` is the number of blocks
+    that a test of fixed size with the same error rates needs.
+    """
     known = compute_differences(one, other, range(config.truth_deals), seed)
     starts = count(config.truth_deals, BLOCKS_PER_LOOK)
     batches = (compute_differences(one, other, range(start, start + BLOCKS_PER_LOOK), seed) for start in starts)
@@ -151,7 +161,7 @@ def measure_sequential(one: str, other: str, *, config: Config, seed: int) -> di
 
 
 def measure_paired(one: str, other: str, rest: str, *, config: Config, seed: int) -> dict[str, Any]:
-    """Compare two players, each against three copies of `rest`, on the same deals.
+    """Compare two players on the same deals, each alone against three copies of `rest`.
 
     `unpaired_blocks` is the number of different deals that would give an interval of the same width.
     """
@@ -169,7 +179,11 @@ def measure_paired(one: str, other: str, rest: str, *, config: Config, seed: int
 
 
 def _estimate_reduction(first: np.ndarray, second: np.ndarray, value: float) -> dict[str, Any] | None:
-    """Return the reduction, 2 Cov / (Var + Var), with its bootstrap interval over blocks; None if nothing varies."""
+    """Estimate by which fraction pairing reduces the variance of a difference of means, with its 95 % interval.
+
+    The fraction is 2 Cov / (Var + Var) of `first` and `second` [blocks], and `value` is its point estimate. The
+    interval is bootstrapped over blocks. Returns None if nothing varies.
+    """
     moments = resample_means(np.column_stack([first, second, first**2 + second**2, first * second]))
     x, y, squares, product = moments.T
     with np.errstate(invalid="ignore"):
@@ -181,7 +195,11 @@ def _estimate_reduction(first: np.ndarray, second: np.ndarray, value: float) -> 
 
 
 def measure_copies(num_players: int, *, config: Config, seed: int) -> dict[str, Any]:
-    """Return how far copies of a player without randomness are from par in any block, and the widest interval."""
+    """Measure how far the win share of copies of a player without randomness is from par (1 / number of players).
+
+    Returns the largest distance in any block (deal under all rotations of the seats) and the width of the widest 95 %
+    interval; both should be 0.
+    """
     win_shares = compute_win_shares([DETERMINISTIC] * num_players, range(config.pair_deals), seed)
     estimates = [bootstrap(column) for column in win_shares.T]
     return {
@@ -197,7 +215,7 @@ def measure_copies(num_players: int, *, config: Config, seed: int) -> dict[str, 
 
 
 def measure(config: Config) -> dict[str, list[dict[str, Any]]]:
-    """Return every result by check; each has its own deals."""
+    """Run all checks of the arena's statistics, each on different deals; return their results by name of the check."""
     jobs: list[tuple[str, Callable[..., dict[str, Any]]]] = [
         *[("coverage", partial(measure_coverage, *match)) for match in COVERAGE],
         *[("sequential", partial(measure_sequential, *pair)) for pair in SEQUENTIAL],
@@ -211,7 +229,7 @@ def measure(config: Config) -> dict[str, list[dict[str, Any]]]:
 
 
 def find_faults(results: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
-    """Yield a line for each result that does not hold."""
+    """Yield a message for each statistic of the arena that is wrong."""
     for row in results["coverage"]:
         if not COVERED[0] <= row["covered"]["value"] <= COVERED[1]:
             yield f"{row['covered']['value']:.1%} of the intervals of {row['one']} against {row['rest']} hold the truth"
@@ -229,7 +247,7 @@ def find_faults(results: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
 
 
 def main(config: Config) -> None:
-    """Measure and store; then raise `UserError` if something does not hold."""
+    """Check the statistics of the arena and store the results; then raise `UserError` if a statistic is wrong."""
     started = time.monotonic()
     results = measure(config)
     write_result("soundness", config, results, started=started)

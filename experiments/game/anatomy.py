@@ -2,11 +2,11 @@
 
 Copies of one player play many deals. The answers, with intervals: the value of a place in the order of play, the value
 of each card, how often rounds are dry (no mice on the mouse cards) or void (nobody buys), how often a seat wins without
-buying and how far the others must overbid for that, and the value of the last mouse card.
+buying a sack and how far the other seats must overbid for that, and the value of the last mouse card.
 
 Some answers are experiments: the start player is random, and a removed card or the mice on a mouse card are changed
-while the rest of the deal stays equal. The others are correlations between cards, seats and the course of the game. The
-docstrings of the functions in `experiments/game` say which is which.
+while the rest of the deal stays equal. All other answers are correlations between cards, seats and the course of the
+game. The docstrings of the functions in `experiments/game` say which is which.
 """
 
 import time
@@ -35,19 +35,19 @@ from felicity_env.setups import setup_name
 
 @dataclass(frozen=True)
 class Config(SeveralSetups):
-    """Measure the values of seats, cards, rounds and mouse cards."""
+    """Measure the value of seats, cards and mouse cards in games among copies of one player."""
 
     resumes: ClassVar[bool] = False
     players: tuple[str, ...] = ("anchor", "ev", "tuned")
-    """Codes of the players whose copies play; answers on which different players agree are about the game."""
+    """Codes of the players whose copies play. Results that are alike for all players are properties of the game."""
     tremble: float = 0.3
-    """Probability of a random card instead of the player's choice; 0 lets deterministic copies all play the same."""
+    """Probability that a player places a random card. With 0, copies of a deterministic player all play alike."""
     num_deals: int = 5000
-    """Deals for each player, each under all rotations; four times as many halve the intervals."""
+    """Number of deals for each player, each under all rotations of the seats; 4 times as many halve the intervals."""
     curve_deals: int = 2000
-    """Deals for each point of the curves of players that never buy."""
+    """Number of deals for each point of the curves that show how often players win that never buy a sack."""
     seed: int = SEEDS["anatomy"]
-    """Seed of the deals and random streams; keep it apart from the seeds of other measurements."""
+    """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,7 +59,7 @@ class Config(SeveralSetups):
 
 
 def list_copies(config: Config) -> list[Copies]:
-    """Return the copies of each player in each setup; all players get the same deals."""
+    """Return what is to be played: copies of each player in each setup. All players get the same deals."""
     return [
         Copies(code, setup, config.num_deals, game_seed(config.seed, setup.seats, 0), config.tremble)
         for setup in config.setups
@@ -68,7 +68,7 @@ def list_copies(config: Config) -> list[Copies]:
 
 
 def measure_copies(copies: Copies) -> dict[str, Any]:
-    """Return every answer that the games among these copies give."""
+    """Play games among copies of one player in one setup; return all estimates that these games give, by name."""
     games = play_copies(copies)
     columns: dict[str, np.ndarray] = {}
     for compute_columns in (
@@ -85,7 +85,10 @@ def measure_copies(copies: Copies) -> dict[str, Any]:
 
 
 def measure(config: Config) -> dict[str, Any]:
-    """Return all answers."""
+    """Play all games and return all estimates.
+
+    tables: estimates for copies of each player in each setup. non_buyers: results of players that never buy a sack.
+    """
     curves = [(name, setup) for setup in config.setups for name in NON_BUYERS]
     return {
         "tables": [measure_copies(copies) for copies in track(list_copies(config), "copies")],
@@ -97,7 +100,7 @@ def measure(config: Config) -> dict[str, Any]:
 
 
 def main(config: Config) -> None:
-    """Play, estimate, store and plot."""
+    """Measure the value of seats, cards and mouse cards, store the result and plot it."""
     started = time.monotonic()
     results = measure(config)
     path = write_result("anatomy", config, results, started=started)

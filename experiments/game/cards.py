@@ -1,4 +1,4 @@
-"""Values of the cards: what a card does in its round, and what holding it does to the game."""
+"""Values of the cards: the effect of a placed card on its round, and of a card in the hand on the whole game."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def _sack_values(rows, out):
 
 
 def compute_sack_values(rows: np.ndarray) -> np.ndarray:
-    """Return the value of each row of cards [..., cards], bought or not."""
+    """Compute the value that each row of cards [..., cards] has as a sack, even if nobody bought it."""
     flat = np.ascontiguousarray(rows).reshape(-1, rows.shape[-1])
     out = np.empty(len(flat), np.int64)
     _sack_values(flat, out)
@@ -27,10 +27,11 @@ def compute_sack_values(rows: np.ndarray) -> np.ndarray:
 
 
 def compute_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
-    """Return columns [blocks, cards]: the gain of who placed a card and the value of its row, minus their means.
+    """Return the gain of the seat that placed each card and the value of the card's row, [blocks, cards].
 
-    These are correlations: a player chooses the round in which it places a card, and bids by what it placed. (`anchor`
-    places random cards; its gain is the effect of the card in the round.)
+    The overall means are subtracted. Also returns how often seats place the same card in a round, [blocks].
+    These are correlations: a player chooses the round in which it places a card, and its bids depend on that card.
+    (`anchor` places random cards, so its gain is the effect of the card in the round.)
     """
     placed, gain = games.rounds["cards"][..., : games.seats], games.gain
     rows, values = games.rows, compute_sack_values(games.rows)
@@ -44,21 +45,24 @@ def compute_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
 
 
 def _same_card_column(placed: np.ndarray) -> np.ndarray:
-    """Return a column [blocks]: how often two seats place the same card in a round; 0.1 if all cards are random."""
+    """Return the fraction of pairs of seats that place the same card in a round, [blocks]; random cards give 0.1."""
     seats = placed.shape[-1]
     same = (placed[..., None] == placed[..., None, :]).sum(axis=(-2, -1)) - seats
     return same.mean(axis=(1, 2)) / (seats * (seats - 1))
 
 
 def remove_each_card(setup: Setup, deals: np.ndarray) -> np.ndarray:
-    """Return each of `deals` [B] with each card in turn removed (R2.4) from seat 0, [B, cards]; all else is equal."""
+    """Return copies of `deals` [B] in which each card in turn is the one removed from seat 0 (R2.4), [B, cards].
+
+    Everything else in a deal stays equal.
+    """
     changed = np.repeat(deals, NUM_CARDS)
     changed["removed"][:, 0] = np.tile(np.arange(NUM_CARDS), len(deals))
     return redeal(setup, changed).reshape(len(deals), NUM_CARDS)
 
 
 def compute_holding_columns(copies: Copies) -> dict[str, np.ndarray]:
-    """Return columns [blocks, cards]: the value of holding a card, in win share and margin.
+    """Return the value of holding each card during a game, in win share and in score margin, [blocks, cards].
 
     This is an experiment. A seat is dealt nine of ten cards, so a seat without one card plays the other nine. The value
     of holding a card is the mean result over all removed cards minus the result when this card is removed, with the

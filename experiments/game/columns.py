@@ -1,4 +1,4 @@
-"""Estimates of the means of many columns, arrays [blocks] with one value for each block."""
+"""Estimates, with intervals, of the means of many columns: arrays [blocks] with one value for each block (deal)."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -10,10 +10,10 @@ from agents.arena.estimates import BOOTSTRAPS, INTERVAL, Estimate
 
 
 def linearise_ratio(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return columns whose mean over blocks is sum(totals) / sum(counts), to bootstrap a ratio as a mean.
+    """Return columns whose mean over blocks is the ratio sum(totals) / sum(counts), so that means can be bootstrapped.
 
-    The ratio is linearised at its value: each block contributes its deviation from it (delta method). The columns are
-    nan if all counts are 0.
+    The ratio is linearised at its value: each block contributes its deviation from the ratio (delta method). The
+    columns are nan if all counts are 0.
     """
     with np.errstate(invalid="ignore"):
         ratio = totals.sum(axis=0) / counts.sum(axis=0)
@@ -21,15 +21,15 @@ def linearise_ratio(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return a column [blocks] for the mean of `values` [blocks, ...] under `weights`, which may be a mask."""
+    """Return a column [blocks] whose mean is the mean of `values` [blocks, ...] weighted by `weights` (or a mask)."""
     axes = tuple(range(1, values.ndim))
     return linearise_ratio((values * weights).sum(axis=axes), weights.sum(axis=axes))
 
 
 def resample_means(columns: np.ndarray) -> np.ndarray:
-    """Return the means [BOOTSTRAPS, K] of resamples of the rows of `columns` [N, K]; all columns share the resamples.
+    """Draw N rows of `columns` [N, K] with replacement and average them, BOOTSTRAPS times; return [BOOTSTRAPS, K].
 
-    The resamples are those of `agents.arena.estimates.bootstrap`.
+    All columns share the drawn rows. The rows are those of `agents.arena.estimates.bootstrap`.
     """
     rng, rows = np.random.default_rng(0), len(columns)
     means = np.empty((BOOTSTRAPS, columns.shape[1]))
@@ -40,7 +40,10 @@ def resample_means(columns: np.ndarray) -> np.ndarray:
 
 
 def estimate_columns(answers: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Estimate every answer: one estimate for a column [N], a list for [N, K], None where nothing can be averaged."""
+    """Estimate the mean of every named column, with its 95 % interval.
+
+    A column [N] gives one estimate, columns [N, K] give a list of K; an estimate is None if nothing can be averaged.
+    """
     columns = np.column_stack(list(answers.values()))
     bounds = np.percentile(resample_means(columns), INTERVAL, axis=0)
     rows = zip(columns.mean(axis=0), *bounds, strict=True)
@@ -52,7 +55,7 @@ def estimate_columns(answers: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 def round_estimate(value: float, low: float, high: float, *, blocks: int) -> dict[str, Any] | None:
-    """Return an estimate as it is stored, with five decimals; None unless all its numbers are finite."""
+    """Convert an estimate to a dict for storage, with five decimals; return None unless all its numbers are finite."""
     if not np.isfinite([value, low, high]).all():
         return None
     value, low, high = (round(float(number), 5) for number in (value, low, high))

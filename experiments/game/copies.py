@@ -1,9 +1,9 @@
-"""Games among copies of one player, also from deals in which one thing is changed.
+"""Games among copies of one player, from ordinary deals or from deals in which one thing is changed.
 
-An answer on which all players agree is about the game. A player without randomness needs care: its copies place the
-same cards at the same time, and hardly more than one game is ever played (`cards.py` measures this). Chess programs
-are compared from drawn openings for this reason. Here a copy sometimes places a random card (it *trembles*), and
-chooses the other cards and all its bids itself.
+A result that is equal for all players is a property of the game. A player without randomness needs care: its copies
+place the same cards at the same time, so nearly all games are alike (`cards.py` measures this). Chess programs are
+compared from random openings for the same reason. Here a copy sometimes places a random card (it *trembles*). It
+chooses all other cards and all its bids itself.
 """
 
 from typing import NamedTuple
@@ -19,11 +19,11 @@ from felicity_env.kernel import kernel
 from felicity_env.player import random_action
 from felicity_env.random_stream import draw_below, mix
 
-PROBABILITY_STEPS = 1 << 20  # resolution of a probability
+PROBABILITY_STEPS = 1 << 20  # number of steps into which probabilities are divided
 
 
 class Copies(NamedTuple):
-    """Copies of a player, and the deals that they play."""
+    """Games to play among copies of one player: its code, the setup, the deals and the probability of random cards."""
 
     code: str
     setup: Setup
@@ -33,19 +33,19 @@ class Copies(NamedTuple):
 
     @property
     def player(self) -> Player:
-        """One of the copies."""
+        """Player in every seat; it sometimes places a random card if `tremble` is above 0."""
         player = agents.make(self.code)
         return Trembling(player, self.tremble) if self.tremble else player
 
 
 class Trembling:
-    """Player that places a random card with some probability, and otherwise acts as another player."""
+    """Player that places a random card with a given probability, and otherwise acts like another given player."""
 
     def __init__(self, player: Player, probability: float) -> None:
         self.player, self.probability = player, probability
 
     def act(self, view: View) -> np.ndarray:
-        """Return legal actions, integers [B]."""
+        """Return a legal action for each of B games, int64 [B]."""
         actions = np.array(self.player.act(view), np.int64)
         _tremble(view.states, view.seeds, self.probability, actions)
         return actions
@@ -60,7 +60,7 @@ def _tremble(states, seeds, probability, actions):
 
 
 class PlayedGames(NamedTuple):
-    """Records of games that were played to the end. B blocks, G games in each, R rounds, S seats."""
+    """Records of finished games. Shapes: B blocks (deals), G games in each block, R rounds, S seats."""
 
     setup: Setup
     rounds: np.ndarray  # ROUND [B, G, R]
@@ -69,38 +69,38 @@ class PlayedGames(NamedTuple):
 
     @property
     def seats(self) -> int:
-        """Number of seats."""
+        """Number of seats in each game, S."""
         return self.setup.seats
 
     @property
     def bought(self) -> np.ndarray:
-        """Mask of the seats that bought the sack of a round, [B, G, R, S]."""
+        """Mask that is true for the seat that bought the sack of a round, [B, G, R, S]."""
         return self.rounds["winner"][..., None] == np.arange(self.seats)
 
     @property
     def taken(self) -> np.ndarray:
-        """Mice that each seat was paid for passing, [B, G, R, S]."""
+        """Number of mice that each seat was paid for passing in a round, [B, G, R, S]."""
         return self.rounds["taken"][..., : self.seats]
 
     @property
     def profit(self) -> np.ndarray:
-        """Value of the sack minus its price for the seat that bought it, 0 for the others, [B, G, R, S]."""
+        """Value of the sack minus its price for the seat that bought it, 0 for all other seats, [B, G, R, S]."""
         return (self.rounds["value"] - self.rounds["price"])[..., None] * self.bought
 
     @property
     def gain(self) -> np.ndarray:
-        """Mice and cat points that each seat gained in a round, [B, G, R, S]."""
+        """Points (mice and cat points) that each seat gained in a round, [B, G, R, S]."""
         return self.taken + self.profit
 
     @property
     def rows(self) -> np.ndarray:
-        """Cards of each round by seat, the dummy's last, [B, G, R, cards]."""
+        """Cards that were placed in each round, in the order of the seats, then the dummy's card, [B, G, R, cards]."""
         sets = [*range(self.seats), *[DUMMY] * self.setup.dummy]
         return self.rounds["cards"][..., sets]
 
 
 def play_copies(copies: Copies) -> PlayedGames:
-    """Play every deal under all rotations."""
+    """Play every deal under all rotations of the seats, with copies of one player in all seats."""
     setup = copies.setup
     blocks = play_blocks([copies.player] * setup.seats, num_deals=copies.num_deals, seed=copies.seed, setup=setup)
     players = np.argsort(blocks.seats, axis=2)  # the player in each seat
@@ -109,12 +109,12 @@ def play_copies(copies: Copies) -> PlayedGames:
 
 
 def list_deals(copies: Copies) -> np.ndarray:
-    """Return the deal of each block, STATE [B]."""
+    """Return the first state of each deal, before the seats are rotated, STATE [B]."""
     return deal_blocks(copies.setup, range(copies.num_deals), copies.seed)[:: copies.setup.seats]
 
 
 def redeal(setup: Setup, deals: np.ndarray) -> np.ndarray:
-    """Return first states [N] of `setup` with the removed cards, dummy order and start seats of `deals` [N]."""
+    """Return first states [N] of `setup` that take removed cards, dummy order and start seats from `deals` [N]."""
     states = np.repeat(setup.blank_state(), len(deals))
     for name in ("removed", "dummy_cards", "start_seat"):
         states[name] = deals[name]
@@ -129,7 +129,10 @@ def _begin(states):
 
 
 def play_states(copies: Copies, setup: Setup, states: np.ndarray) -> PlayedGames:
-    """Play on from the first states [B, G] of `setup`; all games of a block have the same random streams."""
+    """Play games from the first states [B, G] of `setup` to the end, with copies of one player in all seats.
+
+    All games of a block (row of `states`) use the same random streams.
+    """
     streams = list_streams(copies.setup, range(copies.num_deals), copies.seed)[:: copies.setup.seats]
     seating = np.zeros((states.size, setup.seats), int)
     games = Games(setup, states.ravel(), np.repeat(streams, states.shape[1]), seating)

@@ -1,4 +1,4 @@
-"""Value of the last mouse card, which pays the last seat that passes."""
+"""Value of the last mouse card, whose mice are paid to the last seat that passes in an auction."""
 
 from dataclasses import replace
 
@@ -9,12 +9,16 @@ from experiments.game.copies import Copies, PlayedGames, list_deals, play_states
 from experiments.game.rounds import compute_round_columns, is_dry, is_void
 from felicity_env import Setup
 
-MICE = tuple(range(7))  # amounts on the last mouse card; with more, a seat could hold more than can be bid (F2)
+MICE = tuple(range(7))  # numbers of mice on the last mouse card; with more, a seat could hold more than can be bid (F2)
 TIMES_TAKEN = tuple(range(5))  # how often a seat takes the last mouse card in a game; the last entry includes more
 
 
 def compute_last_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
-    """Return columns [blocks]: profits of buyers, sources of points, win share by how often a seat takes the card."""
+    """Return columns [blocks] about the last mouse card, whose mice are paid to the last seat that passes.
+
+    They hold the profits of buyers, the points that seats get from the card and from other sources, and the win share
+    of seats that take the card 0, 1, 2, ... times.
+    """
     dry, void = is_dry(games.rounds), is_void(games.rounds)
     is_last = (games.rounds["passed"][..., : games.seats] == games.seats - 1) & (games.taken > 0)
     profit = games.rounds["value"] - games.rounds["price"]
@@ -30,21 +34,22 @@ def compute_last_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
 
 
 def _average_by_times(win_shares: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Return columns [blocks, TIMES_TAKEN]: mean win share of the seats that took the last mouse card that often."""
+    """Return the mean win share of seats that took the last mouse card 0, 1, 2, ... times, [blocks, TIMES_TAKEN]."""
     capped = np.minimum(times, TIMES_TAKEN[-1])
     return np.column_stack([average(win_shares, capped == k) for k in TIMES_TAKEN])
 
 
 def change_last_mouse_card(setup: Setup, mice: int) -> Setup:
-    """Return the setup with `mice` on its last mouse card."""
+    """Return a copy of the setup with `mice` mice on its last mouse card."""
     return replace(setup, mouse_cards=(*setup.mouse_cards[:-1], mice))
 
 
 def compute_changed_card_columns(copies: Copies) -> dict[str, np.ndarray]:
-    """Return columns [blocks, MICE]: prices, void and dry rounds for each amount on the last mouse card.
+    """Return prices, void and dry rounds for different numbers of mice on the last mouse card, [blocks, MICE].
 
-    This is an experiment on the same deals. The players see the mice but were not made for other amounts: `ev` counts
-    what is on the card, `tuned` has weights found for 6, and `anchor` counts what a pass pays at the moment.
+    This is an experiment: all numbers of mice are played on the same deals. The players see the mice but were not made
+    for other numbers: `ev` uses the mice on the card, `tuned` has weights for 6 mice, and `anchor` uses what a pass
+    pays at the moment. In a void round nobody buys; in a dry round there are no mice on the mouse cards.
     """
     runs, deals = [], list_deals(copies)
     for mice in MICE:

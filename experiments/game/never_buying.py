@@ -1,4 +1,4 @@
-"""Victories without buying a sack, in ordinary games and against overbidders."""
+"""Victories of players that buy no sack, in ordinary games and against players that pay too much for sacks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,12 +20,12 @@ from felicity_env.player import random_action
 from felicity_env.random_stream import RandomBits
 from felicity_env.setups import setup_name
 
-EXTRAS = tuple(range(0, 31, 2))  # mice above the value of a sack
-CAUTION = 5.0  # mice; of 0, 5 and 10 the value with which `tease` needs the smallest extra at 4 and 5 seats
+EXTRAS = tuple(range(0, 31, 2))  # mice that overbidders pay above the expected value of a sack
+CAUTION = 5.0  # mice below an overbidder's limit where `tease` stops; the best of 0, 5, 10 with 4 and 5 seats
 
 
 def compute_without_buying_columns(games: PlayedGames) -> dict[str, np.ndarray]:
-    """Return columns [blocks]: fraction of victories by seats without a sack, and fraction of seats that buy none."""
+    """Return the fraction of victories without buying a sack, and the fraction of seats that buy none, [blocks]."""
     none_bought = ~games.bought.any(axis=2)
     return {
         "victories_without_buying": (games.win_share * none_bought).sum(axis=2).mean(axis=1),
@@ -35,7 +35,10 @@ def compute_without_buying_columns(games: PlayedGames) -> dict[str, np.ndarray]:
 
 @kernel
 def overbid_action(state: State, random_bits: RandomBits, extra: float) -> int:
-    """Bid up to `extra` mice above the expected value of the sack; place a random card (as `reckless` does)."""
+    """Return an action that raises up to `extra` mice above the expected value of the sack.
+
+    It places random cards, as the player `reckless` does.
+    """
     if state.phase == PLACE:
         return random_action(state, random_bits)
     return raise_up_to(state, expected_sack_value(state) + extra)
@@ -43,9 +46,10 @@ def overbid_action(state: State, random_bits: RandomBits, extra: float) -> int:
 
 @kernel
 def tease_action(state: State, random_bits: RandomBits, extra: float) -> int:
-    """Raise without wanting the sack while a rival that pays `extra` too much can and should raise again.
+    """Return an action that raises the price without wanting the sack, while an overbidder should still raise again.
 
-    The others then pass first, and this player takes the higher mouse cards. It places random cards.
+    An overbidder pays up to `extra` mice above the expected value of the sack. If the other seats pass first, this
+    player gets more mice for its own pass. It places random cards.
     """
     if state.phase == PLACE:
         return random_action(state, random_bits)
@@ -56,7 +60,7 @@ def tease_action(state: State, random_bits: RandomBits, extra: float) -> int:
 
 @kernel
 def mice_of_richest_rival(state: State) -> int:
-    """Return the most mice that another seat in the auction holds."""
+    """Return the largest number of mice that another seat holds which is still in the auction."""
     most = 0
     for seat in range(state.num_seats):
         if seat != state.seat and state.in_auction[seat]:
@@ -77,20 +81,20 @@ def _tease(states, seeds, extra, out):
 
 
 class ExtraPlayer:
-    """Player with a number of mice above the value of a sack: it pays them, or expects the others to pay them."""
+    """Player whose rule uses `extra`, the number of mice that an overbidder pays above the expected value of a sack."""
 
     def __init__(self, act_all: Callable[..., None], extra: float) -> None:
         self.act_all, self.extra = act_all, float(extra)
 
     def act(self, view: View) -> np.ndarray:
-        """Return legal actions, integers [B]."""
+        """Return a legal action for each of B games, int64 [B]."""
         actions = np.empty(len(view), np.int64)
         self.act_all(view.states, view.seeds, self.extra, actions)
         return actions
 
 
 def make_overbidder(extra: float) -> Player:
-    """Return a player that pays up to `extra` mice too much for every sack."""
+    """Return a player that pays up to `extra` mice above the expected value of every sack."""
     return ExtraPlayer(_overbid, extra)
 
 
@@ -103,7 +107,12 @@ NON_BUYERS: dict[str, Callable[[float], Player]] = {
 def compute_non_buyer_columns(
     name: str, setup: Setup, extra: float, *, num_deals: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Return columns [blocks] of one of `NON_BUYERS` against overbidders: its wins without a sack, their losses."""
+    """Measure a player that tries to win without buying a sack, alone against overbidders; return columns [blocks].
+
+    name: key of `NON_BUYERS`. extra: mice that the overbidders pay above the expected value of a sack. Of the columns,
+    `win_share` is the player's win share in games in which it bought no sack (0 in other games), `sacks` the number of
+    sacks that it bought, and `loss_per_sack` the price minus the value of a sack, averaged over all sacks sold.
+    """
     players = [NON_BUYERS[name](extra), *[make_overbidder(extra)] * (setup.seats - 1)]
     blocks = play_blocks(players, num_deals=num_deals, seed=seed, setup=setup)
     victories = blocks.measures["win_share"][..., 0] * (blocks.measures["sacks"][..., 0] == 0)
@@ -116,7 +125,11 @@ def compute_non_buyer_columns(
 
 
 def measure_non_buyer(name: str, setup: Setup, *, num_deals: int, seed: int) -> dict[str, Any]:
-    """Return the win share of a non-buyer for each extra of the others, on the same deals, and where it reaches par."""
+    """Estimate how often a player wins without buying a sack, for each number of mice that its opponents overbid.
+
+    All numbers are played on the same deals. `crosses_par` estimates the smallest number of mice at which the player's
+    win share reaches par (1 / number of players).
+    """
     runs = [compute_non_buyer_columns(name, setup, extra, num_deals=num_deals, seed=seed) for extra in EXTRAS]
     columns = {answer: np.column_stack([run[answer] for run in runs]) for answer in runs[0]}
     return {
@@ -130,7 +143,10 @@ def measure_non_buyer(name: str, setup: Setup, *, num_deals: int, seed: int) -> 
 
 
 def find_crossing(extras: np.ndarray, win_shares: np.ndarray, par: float) -> float:
-    """Return where `win_shares` [K] first reach `par`, linear between the `extras` [K]; infinite if they never do."""
+    """Return the value of `extras` [K] at which `win_shares` [K] first reach `par`, or infinity if they never do.
+
+    Between the given points the curve is linear.
+    """
     above = np.flatnonzero(win_shares >= par)
     if not len(above):
         return float("inf")
@@ -139,7 +155,10 @@ def find_crossing(extras: np.ndarray, win_shares: np.ndarray, par: float) -> flo
 
 
 def _estimate_crossing(win_shares: np.ndarray, par: float) -> dict[str, Any] | None:
-    """Return the crossing with its interval; None unless the curve crosses in nearly every resample."""
+    """Estimate at which extra the win share reaches par, with a 95 % interval.
+
+    win_shares: [blocks, EXTRAS]. Returns None unless the curve reaches par in nearly every bootstrap resample.
+    """
     extras = np.array(EXTRAS, float)
     crossings = [find_crossing(extras, means, par) for means in resample_means(win_shares)]
     low, high = np.percentile(crossings, INTERVAL, method="nearest")  # infinities cannot be interpolated

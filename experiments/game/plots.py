@@ -1,4 +1,4 @@
-"""Figures of the anatomy, drawn from its stored results."""
+"""Figures of the question `anatomy` (value of seats, cards and mouse cards), drawn from its stored results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,13 +13,13 @@ from felicity_env.game import MAX_ROUNDS, MAX_SEATS
 
 
 class Panel(NamedTuple):
-    """Row of a figure: one answer, point by point."""
+    """Description of one row of a figure: the estimates that it shows, axis labels, ticks and a baseline."""
 
     answer: str
     y_label: str
     x_label: str
     ticks: Sequence[Any]
-    baseline: Callable[[int], float] | None = None  # height of a line to compare with, for a number of seats
+    baseline: Callable[[int], float] | None = None  # function of the number of seats; height of a reference line
 
 
 def _zero(num_players: int) -> float:
@@ -55,13 +55,13 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def draw_figures(results: Mapping[str, Any]) -> dict[str, Figure]:
-    """Return all figures by name."""
+    """Draw all figures of the question `anatomy` from its results; return them by name."""
     figures = {name: draw_figure(name, results["tables"]) for name in FIGURES}
     return figures | {"non_buyers": draw_non_buyers(results["non_buyers"])}
 
 
 def draw_figure(name: str, answers: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw a figure with a row for each of its panels, a column for each setup and a colour for each player."""
+    """Draw a figure of `FIGURES` by name: a row for each panel, a column for each setup, a colour for each player."""
     columns, panels = _by_setup(answers), FIGURES[name]
     figure, axes = _create_axes(len(panels), len(columns))
     for panel, line in zip(panels, axes, strict=True):
@@ -75,7 +75,7 @@ def draw_figure(name: str, answers: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def _by_setup(answers: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the rows of each setup by its name, those with the fewest seats first."""
+    """Return the result rows of each setup, by name of the setup; setups with the fewest seats come first."""
     ordered = sorted(answers, key=lambda row: row["num_players"])
     return {name: [row for row in ordered if row["setup"] == name] for name in {row["setup"]: 0 for row in ordered}}
 
@@ -98,7 +98,7 @@ def _draw_panel(axis: Axes, panel: Panel, rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def _draw_points(axis: Axes, estimates: Sequence[Any], *, shift: float, fmt: str, label: str) -> None:
-    """Draw points with their intervals, shifted to stand beside those of other players."""
+    """Draw the estimates of one player with error bars; `shift` moves them sideways, so that players do not overlap."""
     known = [(place, estimate) for place, estimate in enumerate(estimates) if estimate]
     values = np.array([[estimate[key] for key in ("value", "low", "high")] for _, estimate in known])
     spread = np.abs(values[:, 1:] - values[:, :1]).T
@@ -107,7 +107,7 @@ def _draw_points(axis: Axes, estimates: Sequence[Any], *, shift: float, fmt: str
 
 
 def draw_non_buyers(answers: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw the fraction of games won without a sack over the mice that the others overbid."""
+    """Draw how often players win without buying a sack, against the number of mice that their opponents overbid."""
     columns = _by_setup(answers)
     figure, axes = _create_axes(1, len(columns))
     for (title, rows), axis in zip(columns.items(), axes[0], strict=True):

@@ -8,17 +8,20 @@ from felicity_env.game import NO_SEAT
 
 
 def is_dry(rounds: np.ndarray) -> np.ndarray:
-    """Return a mask of the rounds without mice on the mouse cards (R6.2, R6.3)."""
+    """Return a mask that is true for dry rounds: rounds without mice on the mouse cards (R6.2, R6.3)."""
     return rounds["mice"] == 0
 
 
 def is_void(rounds: np.ndarray) -> np.ndarray:
-    """Return a mask of the rounds in which nobody buys (R4.9)."""
+    """Return a mask that is true for void rounds: rounds in which nobody buys the sack (R4.9)."""
     return rounds["winner"] == NO_SEAT
 
 
 def compute_round_columns(games: PlayedGames) -> dict[str, np.ndarray]:
-    """Return frequencies of dry and void rounds: columns [blocks, rounds] by number, [blocks] over all rounds."""
+    """Return the frequencies of dry rounds (no mice on the mouse cards) and void rounds (nobody buys), and mean prices.
+
+    Columns named `*_by_round` are [blocks, rounds], with a value for each round of the game; all others are [blocks].
+    """
     dry, void = is_dry(games.rounds), is_void(games.rounds)
     after_void = dry[..., 1:] & void[..., :-1]
     return {

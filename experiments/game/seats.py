@@ -1,4 +1,4 @@
-"""Value of a seat by its place after the start player."""
+"""Value of a seat by its place in the order of play; place 0 is the start player."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from experiments.game.copies import PlayedGames
 
 
 def order_by_place(values: np.ndarray, start_seats: np.ndarray) -> np.ndarray:
-    """Return `values` [..., seats] in the order of play; place 0 is the start player."""
+    """Return `values` [..., seats] rearranged into the order of play; place 0 is the start player."""
     seats = values.shape[-1]
     return np.take_along_axis(values, (start_seats[..., None] + np.arange(seats)) % seats, axis=-1)
 
 
 def compute_seat_columns(games: PlayedGames) -> dict[str, np.ndarray]:
-    """Return columns [blocks, places]: results of each place in the order of play.
+    """Return the win share, margin, gains and purchases of each place in the order of play, [blocks, places].
 
     The first start player is random, so `win_share`, `margin` and `gain_first_round` are effects of the place. In later
     rounds the start player is the last buyer, who tends to have fewer mice; the other columns are correlations.
@@ -32,6 +32,6 @@ def compute_seat_columns(games: PlayedGames) -> dict[str, np.ndarray]:
 
 
 def _average_by_place(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return columns [blocks, places] for the means of `values` [blocks, games, rounds, places] under `mask`."""
+    """Return columns [blocks, places]: means of `values` [blocks, games, rounds, places] where `mask` is true."""
     places = range(values.shape[-1])
     return np.column_stack([average(values[..., place], mask[..., place]) for place in places])

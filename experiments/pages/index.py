@@ -1,4 +1,4 @@
-"""The index of the questions in experiments/README.md: question, answer, command, minutes, result."""
+"""Index tables in experiments/README.md: each question with its answer, command, minutes and stored result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,14 +9,14 @@ from experiments.pages.results import compare_neighbours
 from experiments.results import RESULTS, read_result
 
 Result = Mapping[str, Any]
-NO_RESULT = {  # questions without a stored result, and the reason
+NO_RESULT = {  # questions that store no result, and the reason
     "readme": "It writes the pages and stores no result.",
     "notebooks": "It writes the notebooks and stores no result.",
 }
 
 
 def render_index() -> str:
-    """Render a table of all questions for each group."""
+    """Return Markdown with a table for each group of questions: question, answer, command, minutes and result."""
     parts = []
     for title, verbs in GROUPS.items():
         rows = [_render_row(name, verb.help) for name, verb in verbs.items()]
@@ -43,19 +43,22 @@ def _stem(question: str) -> str:
 
 
 def list_results(question: str) -> list[str]:
-    """Return the names of the stored results of a question."""
+    """Return the names (files without `.json`) of the results that are stored for a question."""
     stem = _stem(question)
     return sorted(path.stem for path in RESULTS.glob(f"{stem}*.json") if path.stem == stem or stem in SEVERAL)
 
 
 def count_minutes(stored: Result) -> float:
-    """Return the minutes of a measurement; those of its training runs count even if it found them finished."""
+    """Return the minutes that a result took, including training runs that were finished before the measurement.
+
+    The minutes of training runs are divided by the number of workers, which train at the same time.
+    """
     runs = [run["minutes"] for run in _find_runs(stored["results"])]
     return max(stored["seconds"] / 60, sum(runs) / stored["config"].get("workers", 1))
 
 
 def _find_runs(results: Any) -> list[dict[str, Any]]:
-    """Return the training runs anywhere in results."""
+    """Return all training runs (dicts with `minutes`) at any depth of a result."""
     if isinstance(results, list):
         return [run for part in results for run in _find_runs(part)]
     if isinstance(results, dict):
@@ -199,5 +202,5 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "soundness": _answer_soundness,
     "tune": _answer_tune,
 }
-SEVERAL = ("exploit", "reference_strength", "first_player")  # questions with several results
+SEVERAL = ("exploit", "reference_strength", "first_player")  # with a result for each target, setup or algorithm
 INDEX_PARTS: dict[str, Callable[[], str]] = {"index": render_index}

@@ -1,4 +1,4 @@
-"""Parts of the reference player's model card that come from its files and from stored results."""
+"""Model card of the reference player: the parts that are generated from its files and from stored results."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from felicity_env import OBS_SIZE, SETUPS
 
 
 def render_network() -> str:
-    """Render number, shape and size of the networks, and the commits that made them."""
+    """Return text on the reference player's networks: number, layers, weights and the commits that trained them."""
     members = load_policy_player(REFERENCE).members
     layers = members[0].layers
     sizes = " x ".join(str(bias.size) for _, bias in layers[:-1])
@@ -26,7 +26,11 @@ def render_network() -> str:
 
 
 def render_strength() -> str:
-    """Render the player against every player of the ladder, in both formats and all standard setups."""
+    """Return Markdown tables of the reference player's win shares against other players, one table for each setup.
+
+    A row has two win shares: of the reference player alone against copies of the other player, and of the other alone
+    against copies of the reference player.
+    """
     return "\n\n".join(_render_setup(read_result(f"reference_strength_{setup}"), setup) for setup in SETUPS)
 
 

@@ -1,8 +1,9 @@
 """Execute the notebooks and store their outputs. `python -m experiments notebooks [--check]`
 
-Each notebook in `experiments/notebooks` runs from its first cell to its last in a fresh kernel of this Python. With
-`--check` nothing is written: nbval executes the notebooks and fails if a cell raises or shows other text than stored.
-It does not compare the pixels of figures, because fonts differ between machines.
+Each notebook in `experiments/notebooks` runs from its first cell to its last in a new kernel of the Python that runs
+this command. With `--check` nothing is written: nbval executes the notebooks and fails if a cell raises an error or
+shows text that differs from the stored text. The pixels of figures are not compared, because fonts differ between
+machines.
 """
 
 import subprocess
@@ -21,8 +22,8 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from agents.tools.files import UserError
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
-CELL_SECONDS = 600  # a cell that takes longer hangs
-METADATA = {  # stored metadata; the version of Python and the like would differ between machines
+CELL_SECONDS = 600  # time limit; a cell that takes longer is stopped as hanging
+METADATA = {  # all metadata that are stored; versions of Python would differ between machines
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
@@ -30,29 +31,32 @@ METADATA = {  # stored metadata; the version of Python and the like would differ
 
 @dataclass(frozen=True)
 class Config:
-    """Execute the notebooks and store their outputs."""
+    """Execute the Jupyter notebooks of a folder and store their outputs in them."""
 
     resumes: ClassVar[bool] = False
     check: bool = False
-    """Write nothing; fail if a notebook raises or does not show what is stored in it."""
+    """Write nothing; fail if a notebook raises an error, or if its text outputs differ from the stored ones."""
     folder: Path = NOTEBOOKS
-    """Folder of the notebooks."""
+    """Folder of the notebooks to execute."""
 
 
 class _ThisPython(AsyncKernelManager):
-    """Manager that starts kernels with `sys.executable`: without folders to search, ipykernel's own kernel is left."""
+    """Kernel manager that runs notebooks with `sys.executable`.
+
+    It has no folders to search for kernels, so only the kernel of the installed ipykernel remains.
+    """
 
     def _kernel_spec_manager_default(self) -> KernelSpecManager:
         return KernelSpecManager(kernel_dirs=[])
 
 
 def execute(path: Path) -> None:
-    """Execute a notebook and write it with its new outputs; raise `UserError` if a cell raises."""
+    """Execute a notebook and save it with its new outputs; raise `UserError` if a cell raises an error."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,
         kernel_manager_class=_ThisPython,
-        extra_arguments=["--log-level=40"],  # errors
+        extra_arguments=["--log-level=40"],  # log errors only
         timeout=CELL_SECONDS,
         record_timing=False,
         coalesce_streams=True,
@@ -67,7 +71,10 @@ def execute(path: Path) -> None:
 
 
 def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Remove what differs between runs: versions, and standard error, where compilation is announced."""
+    """Remove from a notebook, in place, what differs between runs: versions and standard error; return it.
+
+    Messages about compilation appear in standard error.
+    """
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict({})
@@ -77,15 +84,15 @@ def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def check(paths: list[Path]) -> int:
-    """Compare the stored outputs of notebooks with those of an execution; return the exit status of pytest."""
-    import_module("experiments.game.anatomy")  # announces the compilation here instead of in a cell
+    """Compare the stored outputs of notebooks with those of a new execution; return the exit status of pytest."""
+    import_module("experiments.game.anatomy")  # prints its message about compilation here and not in a cell
     options = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_SECONDS}"]
     settings = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=default"]
     return subprocess.run([sys.executable, "-m", "pytest", "-q", *settings, *options, *paths], check=False).returncode
 
 
 def main(config: Config) -> int:
-    """Execute or check all notebooks of the folder; return the exit status."""
+    """Execute all notebooks of the folder, or check their stored outputs; return the exit status."""
     paths = sorted(config.folder.glob("*.ipynb"))
     if not paths:
         raise UserError(f"there is no notebook in {config.folder}")

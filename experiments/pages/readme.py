@@ -1,6 +1,6 @@
-"""Render the parts of the READMEs that come from code and stored results. `python -m experiments readme [--check]`
+"""Update the generated parts of the READMEs from code and stored results. `python -m experiments readme [--check]`
 
-A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. No figure in these pages is typed by hand.
+A generated part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. No measured number is typed by hand.
 """
 
 import re
@@ -23,17 +23,17 @@ from felicity_env.observation import AT
 
 EXPERIMENTS = Path(__file__).resolve().parent.parent
 README, INDEX = EXPERIMENTS.parent / "README.md", EXPERIMENTS / "README.md"
-SHOWN_SEED, SHOWN_AFTER = 8, 80  # seed of a game with a close auction, and the number of actions before the picture
+SHOWN_SEED, SHOWN_AFTER = 8, 80  # seed of a game with a close auction; number of actions before the shown position
 SHOWN_PLAYERS = ("ev", "anchor", "ev", "anchor")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Render the tables of the READMEs and of the model card."""
+    """Generate the tables of the READMEs and of the model card from code and stored results."""
 
     resumes: ClassVar[bool] = False
     check: bool = False
-    """Write nothing; fail if a page is not as it would be rendered."""
+    """Write nothing; fail if a page differs from what would be generated now."""
 
 
 def _fence(text: str) -> str:
@@ -41,7 +41,7 @@ def _fence(text: str) -> str:
 
 
 def render_game() -> str:
-    """Render a position of a game as the acting seat sees it, and the whole game in notation."""
+    """Return Markdown of an example game: a position as the acting seat sees it, and all moves in notation."""
     env = felicity_v0.raw_env(num_players=4, render_mode="ansi")
     players = dict(zip(env.possible_agents, map(agents.make, SHOWN_PLAYERS), strict=True))
     env.reset(seed=game_seed(SHOWN_SEED, 0, 0))
@@ -55,13 +55,13 @@ def render_game() -> str:
 
 
 def render_observation() -> str:
-    """Render the layout of the observation."""
+    """Return a Markdown table of the sections of the observation vector: first index, name, size and meaning."""
     rows = [(at, f"`{s.name}`", s.size, s.meaning) for s, at in zip(SECTIONS, AT, strict=True)]
     return f"`float32 [{OBS_SIZE}]`:\n\n" + format_table(("from", "section", "size", "meaning"), rows)
 
 
 def render_actions() -> str:
-    """Render the actions and the cards."""
+    """Return a Markdown table of the numbers of the actions (place a card, pass, bid) and their meaning."""
     cards = ", ".join(f"{card} = {_name_card(card)}" for card in range(NUM_CARDS))
     rows = [
         (f"0..{NUM_CARDS - 1}", f"place that card: {cards}"),
@@ -77,12 +77,12 @@ def _name_card(card: int) -> str:
 
 
 def render_rewards() -> str:
-    """Render the names of the rewards and what they pay."""
+    """Return a Markdown table of the reward functions: the name of each and what it pays."""
     return format_table(("reward", "pays"), [(f'`"{name}"`', meaning) for name, meaning in REWARDS.items()])
 
 
 def render_players() -> str:
-    """Render the codes of the players."""
+    """Return a Markdown table of the codes that name players, such as `mc:200`, with a line of help each."""
     return format_table(("code", "player"), [(f"`{name}`", entry.help) for name, entry in PLAYERS.items()])
 
 
@@ -102,7 +102,10 @@ PAGES: dict[Path, Parts] = {
 
 
 def render(page: Path, text: str) -> str:
-    """Return the `text` of a page with every part rendered anew; raise `ValueError` if a part has no place in it."""
+    """Return the `text` of a page with new content in every generated part.
+
+    Raises `ValueError` if the text lacks the markers `<!-- begin NAME -->` and `<!-- end NAME -->` of a part.
+    """
     for name, part in PAGES[page].items():
         pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
         if not pattern.search(text):
@@ -113,7 +116,7 @@ def render(page: Path, text: str) -> str:
 
 
 def main(config: Config) -> int:
-    """Render or check the pages; return the exit status."""
+    """Write the generated parts of all pages, or check that they are up to date; return the exit status."""
     stale = {page: after for page in PAGES if (after := render(page, before := page.read_text())) != before}
     for page, after in stale.items():
         if config.check:

@@ -1,4 +1,4 @@
-"""Parts of README.md that come from stored results. A function returns one part as Markdown."""
+"""Tables of README.md, generated from stored results; each function `render_*` returns one table as Markdown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -11,19 +11,19 @@ from experiments.results import RESULTS, read_result
 
 
 def format_source(stored: Mapping[str, Any]) -> str:
-    """Return command, commit and machine of a result."""
+    """Format the origin of a stored result as text: its command, commit and machine."""
     machine = stored["machine"]
     where = f"{machine['cores']} cores of {machine['processor']}"
     return f"`{stored['command']}`, commit {stored['commit']}, {where}."
 
 
 def format_percent(fraction: Mapping[str, float]) -> str:
-    """Return a fraction with its interval in percent."""
+    """Format a fraction with its 95 % interval in percent, as in `31.2 (29.8 to 32.6) %`."""
     return format_estimate({key: 100 * fraction[key] for key in ("value", "low", "high")}, 1) + " %"
 
 
 def format_signed(gain: Mapping[str, float]) -> str:
-    """Return a difference with its interval and signs."""
+    """Format a difference and its 95 % interval, each number with a plus or minus sign: `+0.012 (-0.003 to +0.027)`."""
     return f"{gain['value']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})"
 
 
@@ -35,7 +35,12 @@ def _with_source(head: Sequence[str], rows: Sequence[Sequence[object]], stored: 
 
 
 def compare_neighbours(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a row for each player of the ladder and the next weaker one, in both formats and all setups."""
+    """Compare each player of the ladder (players in order of strength) with the next weaker one; return the rows.
+
+    There is a row for each pair in each setup. up: win share of the stronger player alone against copies of the
+    weaker. down: win share of the weaker alone against copies of the stronger. formats: in which of the two the
+    stronger player is above par, with the whole 95 % interval on that side.
+    """
     rows = []
     for setup in stored["results"]["ratings"]:
         win_shares = list_win_shares(stored["results"], setup)
@@ -49,7 +54,7 @@ def compare_neighbours(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def render_ladder() -> str:
-    """Render every player of the ladder against the next weaker one, in both formats."""
+    """Return a Markdown table of neighbours on the ladder: the win share of each alone against copies of the other."""
     stored = read_result("ladder")
     rows = [
         (
@@ -66,7 +71,7 @@ def render_ladder() -> str:
 
 
 def render_ratings() -> str:
-    """Render the Plackett-Luce ratings of the ladder's players in each setup."""
+    """Return a Markdown table of the Plackett-Luce ratings of the ladder's players, with a column for each setup."""
     stored = read_result("ladder")
     ratings = stored["results"]["ratings"]
     seats = {pair["setup"]: pair["num_players"] for pair in stored["results"]["pairs"]}
@@ -78,7 +83,7 @@ def render_ratings() -> str:
 
 
 def render_budget() -> str:
-    """Render win share and time of the searches at each budget."""
+    """Return a Markdown table of the search players: win share and time of a decision for each number of playouts."""
     stored = read_result("budget")
     rows = [
         (
@@ -95,13 +100,13 @@ def render_budget() -> str:
 
 
 def read_exploits() -> list[dict[str, Any]]:
-    """Return the stored results of best responses, the largest gain first."""
+    """Return the stored results on exploiting players (question `exploit`), the largest gain over par first."""
     results = [read_result(path.stem) for path in RESULTS.glob("exploit_*.json")]
     return sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
 
 
 def render_exploits(stored: Sequence[Mapping[str, Any]]) -> str:
-    """Render what the best responses to each player win."""
+    """Return a Markdown table of the win shares of best responses, which were trained to beat one player each."""
     head = ("players", "target", "best response alone against copies of it", "gain over par", "it began from", "runs")
     return format_table(head, map(_exploit_row, stored)) + "\n\n" + "\n\n".join(map(format_source, stored))
 
@@ -114,7 +119,7 @@ def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def render_soundness() -> str:
-    """Render what the arena's statistics give for games whose outcome is known."""
+    """Return Markdown tables that show how correct the arena's intervals and tests are in games of known outcome."""
     stored = read_result("soundness")
     results = stored["results"]
     coverage = [
@@ -157,7 +162,7 @@ def render_soundness() -> str:
 
 
 def render_anatomy() -> str:
-    """Render the main answers about the game, for copies of each player."""
+    """Return a Markdown table about games among copies of each player: dry and void rounds, prices, gain by place."""
     stored = read_result("anatomy")
     rows = [
         (
@@ -178,7 +183,7 @@ def render_anatomy() -> str:
 
 
 def render_first_player(algorithm: str) -> str:
-    """Render what the default training run reaches."""
+    """Return a Markdown table of the win shares that default training runs reach, with a row for each training seed."""
     stored = read_result(f"first_player_{algorithm}")
     runs, ev = stored["results"]["runs"], stored["results"]["ev"]
     codes = list(runs[0]["results"][0]["win_share"])
@@ -191,7 +196,7 @@ def render_first_player(algorithm: str) -> str:
 
 
 def render_ablation() -> str:
-    """Render the gain of each variant of the self-play trainer."""
+    """Return a Markdown table of the gain in win share when one setting of the self-play trainer is changed."""
     stored = read_result("ablation")
     results = stored["results"]
     base, others = results["base"]["opponents"], stored["config"]["num_players"] - 1
@@ -203,7 +208,10 @@ def render_ablation() -> str:
 
 
 def render_encoding() -> str:
-    """Render the win shares with and without the thermometers of the observation."""
+    """Return a Markdown table of win shares after training with and without thermometers in the observation.
+
+    A thermometer is an amount written as a row of ones.
+    """
     stored = read_result("encoding")
     codes = list(next(iter(stored["results"].values()))["win_share"])
     rows = [
@@ -217,7 +225,7 @@ def render_encoding() -> str:
 
 
 def render_speed() -> str:
-    """Render the speed of the environment."""
+    """Return a Markdown table of the environment: its speed, the effect on training, start time and memory."""
     stored = read_result("speed")
     batch, aec, training, start = (stored["results"][key] for key in ("batch", "pettingzoo", "training", "start"))
     millions = {key: value / 1e6 for key, value in batch["decisions_per_second"].items()}
@@ -245,7 +253,7 @@ def render_speed() -> str:
 
 
 def render_player_speed() -> str:
-    """Render how fast the players decide."""
+    """Return a Markdown table of decisions per second and playouts per second of the players."""
     stored = read_result("player_speed")
     results, rows = stored["results"], []
     for code, value in results["decisions_per_second"].items():
@@ -260,7 +268,7 @@ def render_player_speed() -> str:
 
 
 def render_training_speed() -> str:
-    """Render how much of its time the self-play trainer spends in its networks."""
+    """Return a Markdown table of the fraction of training time that the passes through the networks take."""
     stored = read_result("training_speed")
     rows = [
         (

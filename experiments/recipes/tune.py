@@ -1,16 +1,17 @@
 """Question: which weights make the best `tuned` player? `python -m experiments tune`
 
 CMA-ES (Hansen 2016, arXiv:1604.00772; library `cmaes`) searches for the weights of `agents/tuned.py` in each setup,
-from several starts and in rounds; a round starts where the one before stopped. A player that never varies has habits
-that a specialist can learn, and the specialist then loses to everybody else. A candidate therefore plays several kinds
-of matches (`MATCHES`), and its gain over par counts less in each the larger it is (`SATURATION`); a point of margin
-counts a little too. All candidates of a generation play the same deals.
+from several starts and in rounds; a round starts from the weights with which the previous round stopped. A candidate is
+a set of weights. If it were measured against one opponent only, it would learn to exploit that opponent and lose to all
+others. It therefore plays several kinds of matches (`MATCHES`). Its fitness is the mean of its gains over par (1 /
+number of players). Large gains in one kind of match count less (`SATURATION`), and score margin counts a little. All
+candidates of a generation play the same deals.
 
-Every evaluation is logged, so an interrupted search resumes: it is told its logged evaluations again. `--write` writes
+Every evaluation is logged, so an interrupted search resumes: it reads its logged evaluations again. `--write` writes
 the stored weights to `agents/tuned_weights.py`.
 
-The stored search used random streams that counted the decisions of all seats together; the arena counts them by seat.
-A new search therefore plays other games and finds other weights.
+The stored search used random streams that counted the decisions of all seats together; the arena now counts them by
+seat. A new search therefore plays different games and finds different weights.
 """
 
 import json
@@ -41,18 +42,18 @@ from felicity_env.random_stream import game_seed
 from felicity_env.setups import SETUPS, setup_name
 
 TUNED_WEIGHTS = Path(tuned.__file__).with_name("tuned_weights.py")
-START = {  # plays as `ev`
+START = {  # weights with which the player acts like `ev`
     **{"constant": -1.0, "expected": 1.0, "now": -1.5, "last": 0.5, "final": 1.0, "alone": 1.0},
     **{"card": (-2, -2.2, 0, -0.2, -0.4, -0.6, -0.8, 0.4, -2.4, 0.2), "card_dry": (3, 3, 0, 0, 0, 0, 0, 0, 3, 0)},
 }
-SCALE = {  # a small step of each weight: about one mouse, for a usual value of the feature
+SCALE = {  # a small step of each weight: an effect of about one mouse at a typical value of its feature
     **{"constant": 2.0, "expected": 0.2, "expected_late": 0.3, "spread": 0.15, "own_card": 0.2, "now": 0.5},
     **{"last": 0.3, "rivals": 1.0, "place": 0.5, "lead_mice": 0.1, "lead_score": 0.1, "over": 2.0, "dry": 2.0},
     **{"refill": 1.0, "final": 2.0, "alone": 1.0, "card": 1.0, "card_dry": 1.0},
     **{"value_over": 0.3, "value_lead_mice": 0.15, "value_lead_score": 0.15, "value_place": 0.1},
 }
-FINAL = 2**20  # number of the stream of the deals that select the best search
-CANDIDATE, RIVAL, HEURISTICS = 0, 1, ("ev", "anchor", "greedy")  # players by number; the rival is of the round before
+FINAL = 2**20  # index of the stream of deals that select the best search
+CANDIDATE, RIVAL, HEURISTICS = 0, 1, ("ev", "anchor", "greedy")  # indices of players; rival: from the previous round
 EV, ANCHOR, GREEDY, MIXED = 2, 3, 4, -1  # a mixed seat is drawn from `MIXTURE`
 MIXTURE = (EV, ANCHOR, GREEDY, RIVAL)
 MATCHES = {  # (player in one seat, player in all other seats); the deals are divided evenly among them
@@ -66,35 +67,37 @@ MATCHES = {  # (player in one seat, player in all other seats); the deals are di
     "the rest against the round before": (RIVAL, CANDIDATE),
 }
 SATURATION = 0.15
-MIN_GAIN_OVER_EV = 0.12  # gain alone against `ev` that the best search must have, if any has it
+MIN_GAIN_OVER_EV = 0.12  # searches with at least this gain alone against `ev` are preferred
 LOGGED = ("starts", "rounds", "generations", "population", "num_deals", "margin", "seed")
 
 
 @dataclass(frozen=True)
 class Config(SeveralSetups):
-    """Search for the weights of the player `tuned`; each setup has its own."""
+    """Search for the weights of the player `tuned` in each setup."""
 
     resumes: ClassVar[bool] = True
     starts: int = 3
-    """Independent searches; the best is taken."""
+    """Number of independent searches; the weights of the best are used."""
     rounds: int = 2
-    """Rounds of a search; each starts anew against the player of the round before."""
+    """Number of rounds of a search; in each, candidates also play against the result of the previous round."""
     generations: int = 60
-    """CMA-ES generations in a round."""
+    """Number of CMA-ES generations in a round; each is one step of the search."""
     population: int = 14
-    """Candidates in a generation."""
+    """Number of candidates (sets of weights) in a generation; more make a search slower but more reliable."""
     num_deals: int = 1200
-    """Deals that each candidate plays, each under all rotations; more make the fitness less noisy."""
+    """Number of deals that each candidate plays, each under all rotations of the seats; more make its fitness less
+    noisy."""
     margin: float = 0.002
-    """Weight of a point of score margin beside the win share; it tells candidates with equal win shares apart."""
+    """Weight of one point of score margin relative to the win share; it separates candidates whose win shares are
+    equal."""
     seed: int = SEEDS["tune"]
-    """Seed of deals and searches; keep it apart from the seeds of other measurements."""
+    """Seed of the deals; choose one that no other measurement uses."""
     workers: int = 2
-    """Candidates that play at a time, in threads; the results do not depend on it."""
+    """Number of threads, in each of which one candidate plays; the results do not depend on it."""
     out: Path = Path("runs/tune")
-    """Folder for the logs of evaluations; the same command resumes from them."""
+    """Folder of the logs of evaluations; the same command, given again, continues from them."""
     write: bool = False
-    """Search nothing; write the stored weights to `agents/tuned_weights.py`."""
+    """Do not search; write the weights of the stored result to `agents/tuned_weights.py`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,12 +105,12 @@ class Config(SeveralSetups):
 
 
 def to_record(vector: np.ndarray) -> np.ndarray:
-    """Convert weights float64 [weights] to an array [1] of WEIGHTS."""
+    """Convert a vector of weights, float64 [weights], to an array [1] of records with named weights (WEIGHTS)."""
     return np.ascontiguousarray(vector, np.float64).view(WEIGHTS)
 
 
 def to_vector(values: Mapping[str, Any]) -> np.ndarray:
-    """Convert named weights to float64 [weights], with 0 for names that are missing."""
+    """Convert named weights to a vector, float64 [weights]; weights without a value are 0."""
     record = np.zeros(1, WEIGHTS)
     for name, value in values.items():
         record[name] = value
@@ -121,36 +124,39 @@ def _act(weights, states, seeds, out):
 
 
 class WeightedPlayer:
-    """The player `tuned` with other weights, float64 [weights]."""
+    """Player that acts like `tuned`, but with given weights, float64 [weights]."""
 
     def __init__(self, vector: np.ndarray) -> None:
         self.weights = to_record(vector)
 
     def act(self, view: View) -> np.ndarray:
-        """Return legal actions, integers [B]."""
+        """Return a legal action for each of B games, int64 [B]."""
         actions = np.empty(len(view), np.int64)
         _act(self.weights, view.states, view.seeds, actions)
         return actions
 
 
 class Deals(NamedTuple):
-    """The games that all candidates of a generation play."""
+    """First states, random streams and seating of the games that all candidates of a generation play."""
 
     setup: Setup
     states: np.ndarray  # STATE [games]
     streams: np.ndarray  # uint64 [games]
-    seating: np.ndarray  # int64 [games, seats]: number of the player in each seat
+    seating: np.ndarray  # int64 [games, seats]: index of the player in each seat
 
 
 def draw_deals(setup: Setup, config: Config, seed: int) -> Deals:
-    """Draw `num_deals` deals, each under all rotations, and the players in their seats."""
+    """Draw `num_deals` random deals under all rotations of the seats, and the players in their seats."""
     blocks = range(config.num_deals)
     states, streams = deal_blocks(setup, blocks, seed), list_streams(setup, blocks, seed)
     return Deals(setup, states, streams, draw_seating(len(states), setup.seats, np.random.default_rng(seed)))
 
 
 def draw_seating(num_games: int, seats: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the player in each seat, int64 [games, seats]: deals take `MATCHES` in turn, the one sits in each seat."""
+    """Return the index of the player in each seat, int64 [games, seats].
+
+    The deals are divided evenly among `MATCHES`. The games of a deal put the single player in each seat in turn.
+    """
     deal, rotation = np.divmod(np.arange(num_games), seats)
     matches = np.array(list(MATCHES.values()))[deal % len(MATCHES)]
     seating = np.repeat(matches[:, 1:], seats, axis=1)
@@ -161,7 +167,10 @@ def draw_seating(num_games: int, seats: int, rng: np.random.Generator) -> np.nda
 
 
 def compute_fitness(candidate: np.ndarray, rival: np.ndarray, deals: Deals, config: Config) -> list[float]:
-    """Return the fitness of a candidate, then its gain over par in each kind of match."""
+    """Compute the fitness of a candidate; return it, followed by the gain over par in each kind of match.
+
+    candidate, rival: weights, float64 [weights]. The rival is the result of the previous round of the search.
+    """
     players = [WeightedPlayer(candidate), WeightedPlayer(rival), *map(agents.make, HEURISTICS)]
     played = Games(deals.setup, deals.states, deals.streams, deals.seating)
     played.play(players)
@@ -176,7 +185,7 @@ def compute_fitness(candidate: np.ndarray, rival: np.ndarray, deals: Deals, conf
 
 
 def find_weights(setup: Setup, config: Config, progress: Progress) -> dict[str, Any]:
-    """Return the weights of the best of several searches, by fitness on new deals, and the curves of all."""
+    """Run several searches in one setup; return the weights of the best on new deals, and the curves of all."""
     searches = [search(setup, start, config, progress) for start in range(config.starts)]
     deals = draw_deals(setup, config, game_seed(config.seed, FINAL, setup.seats))
     fitness = _evaluate([vector for vector, _ in searches], to_vector(START), deals, config)
@@ -189,7 +198,7 @@ def find_weights(setup: Setup, config: Config, progress: Progress) -> dict[str, 
 
 
 def search(setup: Setup, start: int, config: Config, progress: Progress) -> tuple[np.ndarray, list[dict[str, Any]]]:
-    """Run all rounds of a search; return its final weights and its curve."""
+    """Run all rounds of one search; return its final weights and its mean fitness in each generation."""
     scale = to_vector(SCALE)
     log = _Log(config.out / f"{setup_name(setup)}-start{start}.jsonl", config)
     task = progress.add_task(f"{setup_name(setup)}, start {start}", total=config.rounds * config.generations, shown="")
@@ -214,7 +223,7 @@ def _evaluate(candidates: Sequence[np.ndarray], rival: np.ndarray, deals: Deals,
 
 
 def _round(value: Any) -> Any:
-    """Return a float, or a list of them, with four decimals."""
+    """Return a number, or a list of numbers, rounded to four decimals."""
     numbers: Any = np.round(value, 4).tolist()
     return numbers
 
@@ -224,7 +233,7 @@ def _name(fitness: Sequence[float] | np.ndarray) -> dict[str, float]:
 
 
 class _Log:
-    """The fitness of every candidate so far, in a file to which each generation adds a line."""
+    """Log file of a search: a line of settings, then a line per generation with the fitness of every candidate."""
 
     def __init__(self, path: Path, config: Config) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -238,18 +247,18 @@ class _Log:
         self.stored: Iterator[Any] = iter([json.loads(line) for line in lines[1:]])
 
     def read_next(self) -> list[Any]:
-        """Return the fitness of the next generation, or nothing if it is not logged."""
+        """Return the logged fitness of the candidates of the next generation, or an empty list if it is not logged."""
         return next(self.stored, [])
 
     def add(self, fitness: list[Any]) -> list[Any]:
-        """Log the fitness of one more generation and return it."""
+        """Append the fitness of the candidates of one more generation to the log file and return it."""
         with self.path.open("a") as file:
             file.write(json.dumps(fitness) + "\n")
         return fitness
 
 
 def write_weights(results: Mapping[str, Any]) -> None:
-    """Write the stored weights of the standard setups to `agents/tuned_weights.py`."""
+    """Write the weights of a stored result to the Python file `agents/tuned_weights.py`, by number of players."""
     lines = ['"""Weights of `tuned` for each number of players, found by `python -m experiments tune`."""', ""]
     lines.append("WEIGHTS_BY_PLAYERS = {")
     for name, result in results.items():
@@ -259,7 +268,7 @@ def write_weights(results: Mapping[str, Any]) -> None:
 
 
 def main(config: Config) -> None:
-    """Search in all setups and store the weights, or write the stored ones."""
+    """Search for weights in all setups and store them, or write the stored weights to `agents/tuned_weights.py`."""
     if config.write:
         write_weights(read_result("tune")["results"])
         return

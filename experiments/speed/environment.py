@@ -1,7 +1,7 @@
 """Question: how fast is the environment? `python -m experiments speed`
 
-Machines are noisy. Every comparison therefore interleaves the things that it compares and reports the median of the
-ratios of neighbouring measurements, with its interval over the repetitions.
+The speed of a machine varies with time. Every comparison therefore measures the compared things in turn, again and
+again. It reports the median ratio of neighbouring measurements, with an interval over the repetitions.
 """
 
 import os
@@ -39,17 +39,17 @@ from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer, SingleLear
 
 @dataclass(frozen=True)
 class Config(OneSetup):
-    """Measure the speed of the batch, of PettingZoo and of training, start times and memory."""
+    """Measure the environment: speed of batched games, of PettingZoo games and of training, start time and memory."""
 
     resumes: ClassVar[bool] = False
     repetitions: int = 15
-    """Repetitions of each measurement; more narrow the intervals."""
+    """Number of repetitions of each measurement; more repetitions narrow the intervals."""
     num_games: int = 1024
-    """Games in the batch; enough that the loop in Python does not count."""
+    """Number of games in the batch; choose enough, so that the overhead of Python is negligible."""
     num_steps: int = 1000
-    """Decisions in each game for one measurement of the batch."""
+    """Number of decisions in each game of the batch for one measurement."""
     training_repetitions: int = 21
-    """Repetitions of a training iteration (rollout and update)."""
+    """Number of repetitions of a training iteration (rollout and update)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,14 +57,17 @@ class Config(OneSetup):
 
 
 def measure_seconds(work: Callable[[], Any]) -> float:
-    """Return the wall-clock time of one call."""
+    """Measure the wall-clock seconds of one function call."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
 
 
 def interleave(work: Mapping[str, Callable[[], Any]], repetitions: int, label: str) -> dict[str, np.ndarray]:
-    """Return the seconds [repetitions] of each kind of work; every repetition measures all kinds in turn."""
+    """Measure each of several functions `repetitions` times; return the seconds of each, [repetitions], by name.
+
+    Every repetition calls all functions in turn. label: text shown with the progress bar.
+    """
     for call in work.values():
         call()  # warm up
     times: dict[str, list[float]] = {name: [] for name in work}
@@ -79,7 +82,10 @@ def interleave(work: Mapping[str, Callable[[], Any]], repetitions: int, label: s
 
 @kernel
 def _play_out(states: np.ndarray, games: int, seed: int) -> int:
-    """Play `games` random games in states[1] from the blank states[0]; return the number of decisions."""
+    """Play `games` random games to the end; return the number of decisions.
+
+    states[0] is the state before the cards are dealt; the games are played in states[1].
+    """
     bits = mix(np.uint64(seed))
     decisions = 0
     for _ in range(games):
@@ -94,7 +100,10 @@ def _play_out(states: np.ndarray, games: int, seed: int) -> int:
 
 
 def measure_batch(config: Config) -> dict[str, Any]:
-    """Compare random play that writes everything with `numpy.fill` of the same buffers, two threads, and playouts."""
+    """Measure the speed of random games: in a batch with one and two threads, and as playouts without observations.
+
+    A batch writes observations and masks at every decision. Its speed is compared with `numpy.fill` of these buffers.
+    """
     setup = config.chosen_setup
     batches = {t: Batch(config.num_games, setup=setup, threads=t) for t in (1, 2)}
     observations = np.empty_like(batches[1].observations)
@@ -130,10 +139,10 @@ def measure_batch(config: Config) -> dict[str, Any]:
 
 
 class EmptyEnv(AECEnv):
-    """Environment in which five players take turns and nothing else, to measure PettingZoo's loop and wrappers."""
+    """Environment in which five players take turns and nothing else happens, to time PettingZoo's loop and wrappers."""
 
     metadata = {"name": "empty", "is_parallelizable": False}  # noqa: RUF012 - PettingZoo's own form
-    LENGTH = 112  # decisions in a random game of five
+    LENGTH = 112  # decisions in an average random game with five players
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,15 +155,15 @@ class EmptyEnv(AECEnv):
         }
 
     def observation_space(self, agent: str) -> Dict:
-        """Return the space of all agents."""
+        """Return the observation space, which is the same for all agents."""
         return self._space
 
     def action_space(self, agent: str) -> Discrete:
-        """Return the space of all agents."""
+        """Return the action space, which is the same for all agents."""
         return self._actions
 
     def reset(self, seed: int | None = None, options: Any = None) -> None:
-        """Start with the first agent."""
+        """Start a new episode, in which the first agent acts first."""
         self.agents = self.possible_agents[:]
         self.agent_selection, self._turn = self.agents[0], 0
         self.rewards, self._cumulative_rewards = dict.fromkeys(self.agents, 0.0), dict.fromkeys(self.agents, 0.0)
@@ -162,7 +171,7 @@ class EmptyEnv(AECEnv):
         self.infos = {agent: {} for agent in self.agents}
 
     def step(self, action: int | None) -> None:
-        """Pass the turn to the next agent."""
+        """Pass the turn to the next agent; terminate the episode after `LENGTH` turns."""
         if self.terminations[self.agent_selection]:
             self._was_dead_step(action)
             return
@@ -173,12 +182,12 @@ class EmptyEnv(AECEnv):
             self.agent_selection = self.agents[0]
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
-        """Return constant arrays."""
+        """Return an observation and an action mask that never change."""
         return self._observation
 
 
 def record_games(num_players: int, count: int) -> list[list[int]]:
-    """Return the actions of `count` random games with seeds 0, 1, ..."""
+    """Play `count` random games with the seeds 0, 1, ... and return the actions of each game."""
     games = []
     env = felicity_v0.raw_env(num_players=num_players)
     rng = np.random.default_rng(0)
@@ -192,7 +201,7 @@ def record_games(num_players: int, count: int) -> list[list[int]]:
 
 
 def play_pettingzoo(env: AECEnv, games: Sequence[Sequence[int]]) -> None:
-    """Play recorded actions in PettingZoo's loop, the same for every environment."""
+    """Replay recorded actions through the standard PettingZoo loop; every environment is run with this same loop."""
     for seed, actions in enumerate(games):
         env.reset(seed=seed)
         script = iter(actions)
@@ -202,7 +211,7 @@ def play_pettingzoo(env: AECEnv, games: Sequence[Sequence[int]]) -> None:
 
 
 def play_cartpole(env: gymnasium.Env, actions: Sequence[int]) -> None:
-    """Play recorded actions in Gymnasium's loop."""
+    """Replay recorded actions of CartPole through the standard Gymnasium loop."""
     env.reset(seed=0)
     for action in actions:
         _, _, terminated, truncated, _ = env.step(action)
@@ -211,7 +220,10 @@ def play_cartpole(env: gymnasium.Env, actions: Sequence[int]) -> None:
 
 
 def measure_pettingzoo(config: Config) -> dict[str, Any]:
-    """Compare `raw_env` with Gymnasium's CartPole, and `env()` with an empty environment in the same wrappers."""
+    """Compare the speed of the PettingZoo environments with that of reference environments, in steps per second.
+
+    `raw_env` is compared with Gymnasium's CartPole, and `env()` with an empty environment in the same wrappers.
+    """
     four, five = record_games(4, 60), record_games(5, 30)
     empty = [[0] * EmptyEnv.LENGTH] * 30
     push = np.random.default_rng(0).integers(2, size=6000).tolist()
@@ -239,16 +251,20 @@ def measure_pettingzoo(config: Config) -> dict[str, Any]:
 
 
 class EmptyGames(SingleLearnerVecEnv):
-    """Games in which nothing happens, to measure MaskablePPO itself."""
+    """Training games in which nothing happens, to measure the speed of MaskablePPO without an environment."""
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Return the first observations again."""
+        """Return the same observations as before, with zero rewards and no game terminated."""
         nothing = np.zeros(self.num_envs, np.float32)
         return self.games.observations, nothing, nothing.astype(bool), self._no_infos
 
 
 def measure_training(config: Config) -> dict[str, Any]:
-    """Compare MaskablePPO as `python -m train` creates it with MaskablePPO on games in which nothing happens."""
+    """Compare the training speed of MaskablePPO on this environment with its speed on games in which nothing happens.
+
+    Returns decisions per second, and the ratio of the two speeds for three kinds of opponents: compiled heuristics,
+    snapshots of the policy, and the default mix.
+    """
     compiled = MaskablePPOConfig(mix=("random=1", "anchor=1", "ev=1"))
     snapshots = MaskablePPOConfig(mix=("self=1", "past=1"))
     default = MaskablePPOConfig()
@@ -281,7 +297,7 @@ _FIRST_GAME = "from felicity_env import Batch; Batch(1).play_random(100)"
 
 
 def measure_start() -> dict[str, float]:
-    """Return the seconds from the start of Python to the end of a first game, with compiling and from the cache."""
+    """Measure the seconds from the start of Python to the end of a first game, without and with cached code."""
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
         command = [sys.executable, "-c", _FIRST_GAME]
@@ -291,7 +307,7 @@ def measure_start() -> dict[str, float]:
 
 
 def measure_memory(num_games: int = 50_000) -> float:
-    """Return the bytes that the allocator gives for each game of a batch, with its buffers."""
+    """Measure the bytes of memory that each game of a batch takes, including its observation and mask."""
     tracemalloc.start()
     batch = Batch(num_games)
     size, _ = tracemalloc.get_traced_memory()
@@ -300,7 +316,7 @@ def measure_memory(num_games: int = 50_000) -> float:
 
 
 def main(config: Config) -> None:
-    """Measure and store."""
+    """Measure the speed of games, PettingZoo and training, start time and memory, and store the result."""
     torch.set_num_threads(MaskablePPOConfig().threads)
     started = time.monotonic()
     results = {

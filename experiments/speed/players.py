@@ -1,7 +1,7 @@
 """Question: how fast do the players decide? `python -m experiments player-speed`
 
-Measures decisions per second in a batch on one core, over positions from games among copies of each player; playouts
-per second from such positions to the end of the game; and the time of a small tournament as a user runs it.
+Three things are measured: decisions per second on one core, for batches of positions from games among copies of each
+player; playouts per second from such positions to the end of the game; and the time of a small tournament command.
 """
 
 import subprocess
@@ -28,18 +28,18 @@ from felicity_env.random_stream import mix
 
 TOURNAMENT = "--players random anchor ev tuned --num-players 4 --num-deals 500 --workers 2"
 PLAYOUT_CODES = ("random", "ev", "tuned")
-DECISIONS_BEFORE = 40  # decisions from the start of a game to the position that is measured
+DECISIONS_BEFORE = 40  # decisions between the start of a game and the position for the measurement
 
 
 @dataclass(frozen=True)
 class Config(OneSetup):
-    """Measure the speed of players, playouts and a tournament."""
+    """Measure decisions per second of the players, playouts per second, and the time of a small tournament."""
 
     resumes: ClassVar[bool] = False
     repetitions: int = 15
-    """Repetitions of each measurement; the median is reported."""
+    """Number of repetitions of each measurement; the median is reported."""
     num_games: int = 4096
-    """Positions that are decided in one call."""
+    """Number of positions in which a player decides in one call."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,7 +47,7 @@ class Config(OneSetup):
 
 
 def play_positions(code: str, config: Config) -> Batch:
-    """Return games among copies of a player, DECISIONS_BEFORE decisions after the start."""
+    """Play a batch of games among copies of a player for DECISIONS_BEFORE decisions each; return the batch."""
     batch, player = Batch(config.num_games, seed=1, setup=config.chosen_setup), agents.make(code)
     for _ in range(DECISIONS_BEFORE):
         batch.step(player.act(batch.view()))
@@ -55,7 +55,7 @@ def play_positions(code: str, config: Config) -> Batch:
 
 
 def measure_decisions(code: str, config: Config) -> dict[str, float]:
-    """Return the decisions per second of a batched player; the time of the view does not count."""
+    """Measure how many decisions per second a player makes on a batch of positions."""
     view, player, samples = play_positions(code, config).view(), agents.make(code), []
     for _ in range(config.repetitions):
         started = time.perf_counter()
@@ -73,18 +73,18 @@ def _play_all(states, workspace, models, bits):
 
 
 def measure_playouts(code: str, config: Config) -> dict[str, float]:
-    """Return the playouts per second on one core from the positions to the end, every seat played by that heuristic."""
+    """Measure playouts per second on one core: games continued to the end with one heuristic player in all seats."""
     states, workspace = play_positions(code, config).states, np.empty(2, STATE)
     models, samples = np.full(MAX_SEATS, heuristic_number(code)), []
     for _ in range(config.repetitions + 1):
         started = time.perf_counter()
         _play_all(states, workspace, models, np.uint64(1))
         samples.append(len(states) / (time.perf_counter() - started))
-    return median_interval(samples[1:])  # the first compiles
+    return median_interval(samples[1:])  # the first repetition includes compilation
 
 
 def measure_tournament() -> float:
-    """Return the seconds of the whole command, from start to exit."""
+    """Measure the seconds that the command for a small tournament takes, from the start of its process to its exit."""
     with TemporaryDirectory() as folder:
         options = [*TOURNAMENT.split(), "--out", str(Path(folder) / "out")]
         started = time.perf_counter()
@@ -93,7 +93,7 @@ def measure_tournament() -> float:
 
 
 def main(config: Config) -> None:
-    """Measure and store."""
+    """Measure the speed of players, playouts and a tournament, and store the result."""
     started = time.monotonic()
     results: dict[str, Any] = {
         "decisions_per_second": {c: measure_decisions(c, config) for c in track((*HEURISTICS, "net"), "players")},

@@ -1,8 +1,8 @@
 """Question: how much of its time does training spend in networks? `python -m experiments training-speed`
 
-Measures iterations of the self-play trainer and, in turn in the same process, their forward and backward passes on
-constant data: without games, sampling, advantages, shuffling and the optimizer. No trainer can save the time of these
-passes. A third measurement adds the optimizer, which shows its part of the rest.
+Iterations of the self-play trainer (rollout and update) are timed. In turn with them, in the same process, only the
+forward and backward passes of an iteration are timed, on constant data: without games, sampling, advantages, shuffling
+and the optimizer. No trainer can save the time of these passes. A third measurement adds the optimizer to the passes.
 """
 
 import time
@@ -22,29 +22,29 @@ from experiments.results import median_interval, write_result
 from train.selfplay import SelfplayConfig, SelfplayTrainer
 
 Optimize = Callable[[dict[str, torch.Tensor], float], Any]  # takes a minibatch and the entropy coefficient
-NETWORKS: dict[str, Mapping[str, Any]] = {"2 x 128": {}, "2 x 256": {"hidden_sizes": (256, 256)}}  # settings of runs
+NETWORKS: dict[str, Mapping[str, Any]] = {"2 x 128": {}, "2 x 256": {"hidden_sizes": (256, 256)}}  # settings to change
 
 
 @dataclass(frozen=True)
 class Config:
-    """Compare iterations of the trainer with their bare passes."""
+    """Compare the time of training iterations with the time of their forward and backward passes alone."""
 
     resumes: ClassVar[bool] = False
     repetitions: int = 30
-    """Iterations that are measured, each with its passes; more narrow the intervals."""
+    """Number of training iterations that are timed, each with its passes; more iterations narrow the intervals."""
     device: str = "auto"
-    """Device of the networks, as for training."""
+    """Device of the networks: cpu, cuda, or auto, which takes a GPU if there is one."""
     num_envs: int | None = None
-    """Games side by side; by default those of the trainer."""
+    """Number of games that are played in parallel; by default the number that the trainer uses."""
     batch_size: int | None = None
-    """Decisions in a minibatch; by default those of the trainer."""
+    """Number of decisions in a minibatch; by default the number that the trainer uses."""
 
     def __post_init__(self) -> None:
         check_positive(self, "repetitions")
 
 
 def measure_seconds(work: Callable[[], Any]) -> float:
-    """Return the wall-clock time of one call, with all work of a GPU."""
+    """Measure the wall-clock seconds of one function call, including all GPU work that the call starts."""
     started = time.perf_counter()
     work()
     if torch.cuda.is_available():
@@ -53,13 +53,16 @@ def measure_seconds(work: Callable[[], Any]) -> float:
 
 
 def prepare_passes(trainer: SelfplayTrainer) -> Callable[[Optimize], None]:
-    """Return a function that makes the passes of an iteration on the data of one; its argument has the gradients."""
+    """Return a function that makes all network passes of a training iteration, on the data of the last iteration.
+
+    Its argument is a function that computes the gradients of a minibatch and may also make an optimizer step.
+    """
     rollout, data = trainer.rollout, {name: tensor.clone() for name, tensor in trainer.prepare_data().items()}
     observations = rollout.observations.clone()
     minibatches = list(trainer.split_minibatches(data))
 
     def make_passes(optimize: Optimize) -> None:
-        trainer.optimizer.param_groups[0]["lr"] = 0.0  # keeps the policy; the next iteration sets the rate
+        trainer.optimizer.param_groups[0]["lr"] = 0.0  # keeps the policy; an iteration sets it again
         with torch.no_grad():
             for _ in range(trainer.config.num_steps):
                 trainer.compute_logits(observations[0])
@@ -71,7 +74,10 @@ def prepare_passes(trainer: SelfplayTrainer) -> Callable[[Optimize], None]:
 
 
 def measure_training(network: Mapping[str, Any], config: Config) -> dict[str, Any]:
-    """Return decisions per second, and the time of the passes relative to an iteration, bare and with the optimizer."""
+    """Measure the self-play trainer: decisions per second, and the fraction of its time in network passes.
+
+    The fraction is measured for the forward and backward passes alone, and for the passes with the optimizer.
+    """
     sizes = {name: getattr(config, name) for name in ("num_envs", "batch_size") if getattr(config, name)}
     chosen = {"device": config.device, **network, **sizes}
     with TemporaryDirectory() as folder:
@@ -81,7 +87,7 @@ def measure_training(network: Mapping[str, Any], config: Config) -> dict[str, An
         make_passes = prepare_passes(trainer)
         bare = partial(make_passes, lambda *batch: trainer.compute_loss(*batch)[0].backward())
         work = (trainer.run_iteration, bare, partial(make_passes, trainer.optimize_minibatch))
-        times, learned = [[measure_seconds(call) for call in work]], []  # the first time is a warm-up
+        times, learned = [[measure_seconds(call) for call in work]], []  # the first measurement is a warm-up
         for _ in range(config.repetitions):
             before = trainer.timesteps
             times.append([measure_seconds(call) for call in work])
@@ -99,7 +105,7 @@ def measure_training(network: Mapping[str, Any], config: Config) -> dict[str, An
 
 
 def main(config: Config) -> None:
-    """Measure and store."""
+    """Measure the training speed for each network size and store the result."""
     started = time.monotonic()
     results = {name: measure_training(network, config) for name, network in track(NETWORKS.items(), "networks")}
     write_result("training_speed", config, results, started=started)

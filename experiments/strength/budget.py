@@ -1,7 +1,7 @@
 """Question: what does a larger search budget buy, and what does it cost? `python -m experiments budget`
 
-One search plays against copies of `tuned`, with more and more playouts for each decision. The time of a decision is
-measured on one core, over positions from games among copies of `tuned`.
+One search player (`mc` or `ismcts`) plays against copies of `tuned`, with more and more playouts for each decision. The
+time of a decision is measured on one core, over positions from games among copies of `tuned`.
 """
 
 import os
@@ -31,31 +31,32 @@ DEALS_PER_PART = 10
 
 @dataclass(frozen=True)
 class Config(SeveralSetups):
-    """Measure strength and time of the searches at several budgets."""
+    """Measure the win share and the decision time of the search players with different numbers of playouts."""
 
     resumes: ClassVar[bool] = True
     playouts: tuple[int, ...] = (25, 50, 100, 200, 400, 800, 1600)
-    """Playouts for each decision, one budget after the other; time grows in proportion."""
+    """Numbers of playouts for each decision, measured one after the other; the time grows in proportion."""
     num_players: tuple[int, ...] = (4,)
     also: int = 400
-    """One budget that is measured in all other standard setups too; 0 for none."""
+    """Number of playouts that is also measured in all other standard setups; 0 for none."""
     rest: str = "tuned"
-    """Code of the player in all other seats; it should be below the searches, so that their gains show."""
+    """Code of the player in all other seats; choose one weaker than the searches, so that their gains show."""
     num_deals: int = 100
-    """Deals for each budget, each under all rotations; four times as many halve the intervals."""
+    """Number of deals for each search and number of playouts, each under all rotations of the seats; 4 times as many
+    halve the intervals."""
     seed: int = SEEDS["budget"]
-    """Seed of the deals and random streams; keep it apart from the seeds of other measurements."""
+    """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
     out: Path = Path("runs/budget")
-    """Folder for finished parts; the same command resumes from it."""
+    """Folder in which finished parts are saved; the same command, given again, continues from them."""
     workers: int = os.cpu_count() or 1
-    """Number of processes; the figures do not depend on it."""
+    """Number of processes that play in parallel; the results do not depend on it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_at_least(self, num_deals=2, also=0, workers=1, seed=0)
 
     def list_rows(self) -> list[tuple[Setup, str, int]]:
-        """Return setup, search and budget of every measurement, the fewest seats first."""
+        """Return setup, search and number of playouts of every measurement; setups with the fewest seats come first."""
         others = {standard_setup(number) for number in STANDARD_PLAYERS} - {*self.setups}
         budgets = dict.fromkeys(self.setups, self.playouts)
         budgets |= dict.fromkeys(others, (self.also,) if self.also else ())
@@ -64,7 +65,7 @@ class Config(SeveralSetups):
 
 
 def measure(config: Config, console: Console) -> list[dict[str, Any]]:
-    """Return a row for each setup, search and budget."""
+    """Measure win share and decision time for each setup, search and number of playouts; return the rows."""
     rows = config.list_rows()
     views = {setup: draw_positions(setup, config.seed) for setup, _, _ in rows}
     times = {row: measure_milliseconds(f"{row[1]}:{row[2]}", views[row[0]]) for row in rows}
@@ -93,7 +94,7 @@ def measure(config: Config, console: Console) -> list[dict[str, Any]]:
 
 
 def plot(rows: Sequence[dict[str, Any]], rest: str, path: Path) -> None:
-    """Plot win share against budget and against the time of a decision, for the setup with most budgets."""
+    """Plot win share against the number of playouts and against decision time, for the setup with the most rows."""
     names = [row["setup"] for row in rows]
     chosen = [row for row in rows if row["setup"] == max(names, key=names.count)]
     figure = Figure(figsize=(9.6, 3.6), layout="constrained")
@@ -115,7 +116,7 @@ def plot(rows: Sequence[dict[str, Any]], rest: str, path: Path) -> None:
 
 
 def main(config: Config) -> None:
-    """Measure, store and plot."""
+    """Measure the search players with different numbers of playouts, store the result and plot it."""
     started = time.monotonic()
     rows = measure(config, Console())
     path = write_result("budget", config, rows, started=started)

@@ -1,6 +1,7 @@
 """Question: which player of the ladder beats which? `python -m experiments ladder`
 
-A tournament of all players of the ladder with 3, 4 and 5 seats, stored as `results/ladder.json` with its plots.
+The ladder is a list of players in order of strength. They play a tournament with 3, 4 and 5 seats, which is
+stored as `results/ladder.json`, with its plots in the same folder.
 """
 
 from dataclasses import dataclass
@@ -18,24 +19,25 @@ LADDER = ("pass", "random", "greedy", "anchor", "ev", "tuned", "mc:100", "ismcts
 
 @dataclass(frozen=True)
 class Config(tournament.Config):
-    """Play a tournament of the whole ladder."""
+    """Play a tournament of all players of the ladder, a list of players in order of strength."""
 
     players: tuple[str, ...] = LADDER
     """Codes of the players, weakest first."""
     num_deals: int = 2000
-    """Deals for each pair of players, each under all rotations; four times as many halve the intervals."""
+    """Number of deals for each pair of players, each under all rotations of the seats; 4 times as many halve the
+    intervals."""
     search_deals: int | None = 150
-    """Deals for each pair with a search (mc, ismcts), which is slow."""
+    """Number of deals for each pair in which a player searches (mc, ismcts); fewer, because searches are slow."""
     mixed_deals: int = 20
-    """Deals for each mixed table; 0 for no mixed tables."""
+    """Number of deals for each mixed table (a table at which all players differ); 0 for no mixed tables."""
     seed: int = SEEDS["ladder"]
-    """Seed of the deals and random streams; keep it apart from the seeds of other measurements."""
+    """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
     out: Path = Path("runs/ladder")
-    """Folder of the tournament; the same command resumes from it."""
+    """Folder of the tournament; the same command, given again, continues an interrupted tournament."""
 
 
 def main(config: Config) -> None:
-    """Play or resume the tournament and store its results and plots."""
+    """Play the tournament of the ladder, or continue it, and store its results and plots."""
     _, content = tournament.play_tournament(config, Console(), command="experiments ladder")
     path = store("ladder", content)
     for name in PLOTS:

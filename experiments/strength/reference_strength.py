@@ -1,7 +1,8 @@
 """Question: how strong is the reference player? `python -m experiments reference-strength --num-players 4`
 
-It plays alone against copies of every player of the ladder, and each of those alone against copies of it. Searches
-without a number of playouts get as many as take them `--milliseconds` for a decision on one core of this machine.
+The reference player plays alone against copies of every player of the ladder (players in order of strength), and each
+of those alone against copies of the reference player. A search (`mc`, `ismcts`) without a number of playouts gets as
+many playouts as it can make in `--milliseconds` for a decision on one core of this machine.
 """
 
 import json
@@ -31,29 +32,37 @@ from felicity_env.setups import setup_name
 
 @dataclass(frozen=True)
 class Config(OneSetup):
-    """Measure a player in one setup, in both formats."""
+    """Measure a player's win share in one setup, alone against copies of each opponent.
+
+    Each opponent also plays alone against copies of the player.
+    """
 
     resumes: ClassVar[bool] = True
     player: str = "net"
-    """Code of the player that is measured."""
+    """Code of the player to measure."""
     against: tuple[str, ...] = (*LADDER, *SEARCHES)
-    """Codes of the others; `mc` and `ismcts` without a number get the playouts that fit --milliseconds."""
+    """Codes of the opponents. The searches `mc` and `ismcts`, without a number of playouts, get as many as they can
+    make in --milliseconds."""
     milliseconds: float = 50
-    """Time of a decision for those searches; their strength depends on this machine."""
+    """Time in milliseconds for a decision of the searches `mc` and `ismcts`; it makes their strength depend on this
+    machine."""
     num_deals: int = 10_000
-    """Deals for each match, each under all rotations; four times as many halve the intervals."""
+    """Number of deals for each match without a search, each under all rotations of the seats; 4 times as many halve the
+    intervals."""
     search_deals: int = 500
-    """Deals for each match with a search."""
+    """Number of deals for each match in which a player searches with a fixed number of playouts, such as `mc:100`."""
     timed_deals: int = 60
-    """Deals for each match against copies of a search with --milliseconds, the slowest matches."""
+    """Number of deals for each match in which the player is alone against copies of a search that uses --milliseconds;
+    these matches are the slowest."""
     lone_deals: int = 180
-    """Deals for each match in which one such search plays against copies of the player."""
+    """Number of deals for each match in which a search that uses --milliseconds is alone against copies of the
+    player."""
     seed: int = SEEDS["reference strength"]
-    """Seed of the deals and random streams; keep it apart from the seeds of other measurements."""
+    """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
     workers: int = os.cpu_count() or 1
-    """Number of processes; the figures do not depend on it."""
+    """Number of processes that play in parallel; the results do not depend on it."""
     out: Path = Path("runs/reference_strength")
-    """Folder for finished parts; the same command resumes from it."""
+    """Folder in which finished parts are saved; the same command, given again, continues from them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,7 +75,10 @@ class Config(OneSetup):
 
 
 def list_matches(config: Config) -> dict[Match, int]:
-    """Return the deals of each match: both formats against each of the others."""
+    """Return the number of deals of each match.
+
+    The player plays alone against copies of each opponent, and each opponent alone against copies of the player.
+    """
     matches = {}
     for other in config.against:
         is_timed = other in SEARCHES
@@ -79,7 +91,7 @@ def list_matches(config: Config) -> dict[Match, int]:
 
 
 def _read_playouts(search: str, config: Config) -> int:
-    """Return the playouts that fit --milliseconds; they are measured once and kept in the folder."""
+    """Return how many playouts a search can make in --milliseconds; this is measured once and saved in the folder."""
     setup = config.chosen_setup
     path = config.out / f"playouts-{search}-{setup_name(setup)}-{config.milliseconds:g}ms.json"
     if not path.exists():
@@ -89,7 +101,7 @@ def _read_playouts(search: str, config: Config) -> int:
 
 
 def play(matches: dict[Match, int], config: Config, console: Console) -> dict[Match, Blocks]:
-    """Return the blocks of all matches; those with the fewest deals are played first."""
+    """Play all matches, those with the fewest deals first; return the blocks (results of each deal) of each match."""
     blocks: dict[Match, Blocks] = {}
     for num_deals in sorted(set(matches.values())):
         equal = {match: num_deals for match in matches if matches[match] == num_deals}
@@ -99,7 +111,7 @@ def play(matches: dict[Match, int], config: Config, console: Console) -> dict[Ma
                 seed=config.seed,
                 folder=config.out / setup_name(config.chosen_setup),
                 workers=config.workers,
-                deals_per_part=max(5, num_deals // 100),  # matches with few deals are slow
+                deals_per_part=max(5, num_deals // 100),  # few deals mean slow players: save often
                 report=progress.report,
             )
         for failure in results.failures:
@@ -109,7 +121,7 @@ def play(matches: dict[Match, int], config: Config, console: Console) -> dict[Ma
 
 
 def measure(matches: dict[Match, int], config: Config, console: Console) -> dict[str, Any]:
-    """Return every measure of every match."""
+    """Play all matches; return the estimates of win share, margin and other measures for each match."""
     blocks, setup = play(matches, config, console), config.chosen_setup
     names = {"setup": setup_name(setup), "num_players": setup.seats}
     return {
@@ -123,7 +135,7 @@ def measure(matches: dict[Match, int], config: Config, console: Console) -> dict
 
 
 def main(config: Config) -> None:
-    """Measure how many playouts fit into the time, play the matches and store the result."""
+    """Measure the player alone against copies of its opponents and the reverse; print and store the result."""
     started, console = time.monotonic(), Console()
     results = measure(list_matches(config), config, console)
     console.print(build_table(results["pairs"]))

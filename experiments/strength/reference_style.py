@@ -1,7 +1,8 @@
 """Question: how does the reference player play? `python -m experiments reference-style`
 
-In games among copies of a player, this measures how often it raises, by the expected value of the sack minus the price
-and minus what a pass pays, and which card of its hand it places in which situation. Other players are shown beside it.
+Two things are measured in games among copies of the player. The first is how often it raises, by the gain of a raise:
+the expected value of the sack minus the next bid and minus what a pass pays. The second is which card of its hand it
+places in which situation. Other players are measured for comparison.
 """
 
 import time
@@ -26,8 +27,8 @@ from felicity_env import Batch, View
 from felicity_env.game import AUCTION, NO_SEAT, NUM_CARDS, PASS, highest_legal_bid, last_pot, pass_pays, score
 from felicity_env.kernel import kernel
 
-GAINS = np.arange(-12, 25, 2)  # lower bounds of the bins of a raise's gain if it stands, in points
-MIN_GAMES = 20  # with fewer games an estimate says nothing about how games vary
+GAINS = np.arange(-12, 25, 2)  # lower bounds of bins: gain of a raise that nobody outbids, in points
+MIN_GAMES = 20  # with fewer games no interval can be estimated
 FACTS = np.dtype(
     (
         np.record,
@@ -37,11 +38,11 @@ FACTS = np.dtype(
                 ("may_raise", np.bool_),
                 ("gain", np.float64),  # gain of the next bid over a pass now, if nobody outbids it
                 ("round_number", np.int64),
-                ("first", np.bool_),  # first to place a card
+                ("first", np.bool_),  # is the first to place a card
                 ("last", np.bool_),
                 ("mice", np.bool_),  # there are mice on the mouse cards
-                ("is_ahead", np.bool_),  # more points than any other seat
-                ("hand", np.int64),  # bit c: holds card c
+                ("is_ahead", np.bool_),  # has more points than any other seat
+                ("hand", np.int64),  # bit c is 1 if card c is in the hand
             ],
             align=True,
         ),
@@ -51,15 +52,15 @@ FACTS = np.dtype(
 
 @dataclass(frozen=True)
 class Config(OneSetup):
-    """Observe copies of players."""
+    """Measure how often players raise and which cards they place, in games among copies of each player."""
 
     resumes: ClassVar[bool] = False
     players: tuple[str, ...] = ("net", "tuned", "ev")
-    """Codes of the players; the cards are shown for the first."""
+    """Codes of the players to measure; the table of placed cards is shown for the first player only."""
     num_games: int = 2000
-    """Games of each player; four times as many halve the intervals."""
+    """Number of games among copies of each player; four times as many halve the intervals."""
     seed: int = SEEDS["reference style"]
-    """Seed of the games; keep it apart from the seeds of other measurements."""
+    """Seed of the games; choose one that no other measurement uses."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,22 +87,22 @@ def _facts(states, out):
 
 
 def compute_facts(view: View) -> np.ndarray:
-    """Return the situation of each decision, FACTS [B]."""
+    """Return facts about each decision, such as the round and the gain of a raise, FACTS [B]."""
     out = np.zeros(len(view), FACTS)
     _facts(view.states, out)
     return out
 
 
 class Decisions(NamedTuple):
-    """All decisions of whole games among copies of a player: arrays [N]."""
+    """All N decisions of complete games among copies of one player, in arrays [N]."""
 
-    games: np.ndarray  # int64: number of the game
+    games: np.ndarray  # int64: index of the game
     facts: np.ndarray  # FACTS
     actions: np.ndarray  # int64
 
 
 def play_decisions(code: str, config: Config) -> Decisions:
-    """Play `num_games` games among copies of a player and return all decisions."""
+    """Play games among copies of one player to the end; return every decision with its game, facts and action."""
     batch = Batch(config.num_games, seed=config.seed, setup=config.chosen_setup, autoreset=False)
     player, parts = agents.make(code), []
     while len(indices := np.flatnonzero(batch.seats != NO_SEAT)):
@@ -113,9 +114,10 @@ def play_decisions(code: str, config: Config) -> Decisions:
 
 
 def compute_frequency_column(games: np.ndarray, happened: np.ndarray, asked: np.ndarray, num_games: int) -> np.ndarray:
-    """Return a column [games] whose mean is the fraction of the decisions `asked` [N] in which it `happened` [N].
+    """Return a column [games] whose mean is the fraction of some decisions in which something happened.
 
-    The column is nan if fewer than MIN_GAMES games have such a decision.
+    games: index of the game of each decision, [N]. asked, happened: masks [N] of the decisions that count, and of those
+    in which it happened. The column is nan if fewer than MIN_GAMES games have a decision that counts.
     """
     counts = np.bincount(games[asked], minlength=num_games)
     if np.count_nonzero(counts) < MIN_GAMES:
@@ -124,7 +126,7 @@ def compute_frequency_column(games: np.ndarray, happened: np.ndarray, asked: np.
 
 
 def estimate_raises(decisions: Decisions, config: Config) -> list[Any]:
-    """Estimate how often a player raises, for each bin of GAINS."""
+    """Estimate how often a player raises, in bins (`GAINS`) of the gain that the raise would have."""
     games, facts, actions = decisions
     number = np.digitize(facts["gain"], GAINS) - 1
     inside = facts["may_raise"] & (facts["gain"] < GAINS[-1] + 2)
@@ -136,7 +138,10 @@ def estimate_raises(decisions: Decisions, config: Config) -> list[Any]:
 
 
 def list_situations(facts: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the mask of the decisions in each situation."""
+    """Return a boolean mask [decisions] for each named situation, such as `mice to win`.
+
+    A mask selects the decisions that were made in its situation.
+    """
     third = facts["round_number"] // 3
     return {
         "round 1-3": third == 0,
@@ -152,9 +157,9 @@ def list_situations(facts: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def estimate_cards(decisions: Decisions, config: Config) -> dict[str, Any]:
-    """Estimate how often a player places a card that it holds: for each situation an estimate for each card."""
+    """Estimate, for each situation and card, how often a player places the card when it is in its hand."""
     games, facts, actions = decisions
-    has_choice = ~facts["bids"] & (facts["hand"] & (facts["hand"] - 1) != 0)  # more than one card in hand
+    has_choice = ~facts["bids"] & (facts["hand"] & (facts["hand"] - 1) != 0)  # there is more than one card in the hand
     columns = {}
     for name, mask in list_situations(facts).items():
         asked = [has_choice & mask & ((facts["hand"] >> card & 1) == 1) for card in range(NUM_CARDS)]
@@ -166,7 +171,7 @@ def estimate_cards(decisions: Decisions, config: Config) -> dict[str, Any]:
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
-    """Plot the raises of all players and the cards of the first."""
+    """Plot how often each player raises, and which cards the first player places in which situation."""
     figure = Figure(figsize=(12, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     for code, estimates in results["raises"].items():
@@ -194,7 +199,7 @@ def _plot_cards(axis: Axes, situations: dict[str, Any]) -> None:
 
 
 def main(config: Config) -> None:
-    """Play, estimate, store and plot."""
+    """Measure how often players raise and which cards they place, store the result and plot it."""
     started = time.monotonic()
     decisions = {code: play_decisions(code, config) for code in track(config.players, "players")}
     results: dict[str, Any] = {"raises": {code: estimate_raises(d, config) for code, d in decisions.items()}}

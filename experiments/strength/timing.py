@@ -1,4 +1,4 @@
-"""Time that a search takes for a decision, measured on positions from games among copies of `tuned`."""
+"""Time that a search player takes for a decision, measured on positions from games among copies of `tuned`."""
 
 import time
 
@@ -14,7 +14,7 @@ TIMED_PLAYOUTS = 400
 
 
 class _Recorder:
-    """Player that acts as another and keeps every view."""
+    """Player that acts like another player and stores every view that it gets."""
 
     def __init__(self, code: str) -> None:
         self.player, self.views = agents.make(code), []
@@ -25,7 +25,7 @@ class _Recorder:
 
 
 def draw_positions(setup: Setup, seed: int) -> View:
-    """Draw NUM_POSITIONS decisions of one seat in games among copies of `tuned`."""
+    """Return a random sample of NUM_POSITIONS decisions of one seat, from games among copies of `tuned`."""
     recorder = _Recorder("tuned")
     players = [recorder, *(agents.make("tuned") for _ in range(setup.seats - 1))]
     play_blocks(players, num_deals=NUM_DEALS, seed=seed, setup=setup)
@@ -35,7 +35,7 @@ def draw_positions(setup: Setup, seed: int) -> View:
 
 
 def measure_milliseconds(code: str, view: View) -> dict[str, float]:
-    """Measure the time of a decision on one core, averaged over the view."""
+    """Measure the milliseconds that a player takes for a decision on one core, averaged over many positions."""
     player, samples = agents.make(code), []
     player.act(view.take(np.arange(1)))
     for _ in range(REPETITIONS):
@@ -46,6 +46,6 @@ def measure_milliseconds(code: str, view: View) -> dict[str, float]:
 
 
 def find_playouts(search: str, setup: Setup, milliseconds: float, seed: int) -> int:
-    """Return the number of playouts that a search makes in that time for a decision, rounded down to two digits."""
+    """Measure how many playouts a search can make in `milliseconds` per decision, rounded to two significant digits."""
     measured = measure_milliseconds(f"{search}:{TIMED_PLAYOUTS}", draw_positions(setup, seed))["value"]
     return max(1, int(float(f"{milliseconds / measured * TIMED_PLAYOUTS:.2g}")))

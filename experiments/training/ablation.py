@@ -1,9 +1,10 @@
 """Question: which parts of the self-play trainer pay? `python -m experiments ablation`
 
-Every variant changes one setting of the base. It is trained with several seeds for the same number of decisions. Each
-policy then plays alone against copies of players of the ladder, and alone against copies of the base's policies. All
-variants get the same deals, so each is compared with the base deal by deal. If the settings of a variant name another
-variant in braces, the run gets the policy of that variant's run with the same seed.
+The base is a training run with default settings; every variant changes one setting of it. Each is trained with several
+seeds for the same number of decisions. Each policy then plays alone against copies of the players in `OPPONENTS`, and
+alone against copies of the policies of the base. All variants get the same deals, so each is compared with the base
+deal by deal. If the settings of a variant name another variant in braces, the run gets the policy of that variant's run
+with the same seed.
 """
 
 import re
@@ -49,21 +50,21 @@ VARIANTS: dict[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Config(OneSetup):
-    """Train every variant with every seed and measure all policies."""
+    """Train variants, each with one changed setting and several seeds, and compare their policies with the base."""
 
     resumes: ClassVar[bool] = True
     seeds: tuple[int, ...] = (0, 1, 2)
-    """Training seeds of each variant; at least 2, because the base plays against its other seeds."""
+    """Training seeds of each variant; at least 2, because a policy plays against base policies of the other seeds."""
     total_timesteps: int = 3_000_000
-    """Decisions learned from in each run; fewer than by default, so that many variants can be compared."""
+    """Number of decisions to train on in each run; fewer than by default, so that many variants can be compared."""
     num_deals: int = 500
-    """Deals for each policy against each kind of opponents, each under all rotations."""
+    """Number of deals for each policy against each kind of opponents, each under all rotations of the seats."""
     variants: tuple[str, ...] = tuple(VARIANTS)
-    """Arms to measure; the base and the variants that they need are added."""
+    """Names of the variants to train and measure; the base and the variants that they need are added."""
     workers: int = 2
-    """Runs at a time, each on one core; the figures do not depend on it."""
+    """Number of training runs at the same time, each on one core; the results do not depend on it."""
     out: Path = Path("runs/ablation")
-    """Folder for the training runs; the same command resumes them."""
+    """Folder of the training runs; the same command, given again, continues them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,18 +75,18 @@ class Config(OneSetup):
 
 
 def run_folder(variant: str, seed: int, config: Config) -> Path:
-    """Return the run folder of a variant with a seed."""
+    """Return the folder of the training run of a variant with one training seed."""
     name = "".join(letter if letter.isalnum() else "-" for letter in variant)
     return config.out / f"{name}-seed{seed}"
 
 
 def find_needed_variants(variant: str) -> list[str]:
-    """Return the variants whose policies play in the mix of a variant."""
+    """Return the names of the variants whose trained policies are opponents in the training of a variant."""
     return re.findall(r"\{(.+?)\}", " ".join(VARIANTS[variant].get("mix", ())))
 
 
 def create_config(variant: str, seed: int, config: Config) -> SelfplayConfig:
-    """Return the training settings of a variant with a seed."""
+    """Return the settings of the training run of a variant with one training seed."""
     settings = dict(VARIANTS[variant])
     if "mix" in settings:
         folders = {name: run_folder(name, seed, config) for name in find_needed_variants(variant)}
@@ -103,7 +104,10 @@ def create_config(variant: str, seed: int, config: Config) -> SelfplayConfig:
 
 
 def add_needed_variants(variants: Iterable[str]) -> list[str]:
-    """Return the base, these variants, and before each the variants that it needs."""
+    """Return the names of the base and of `variants`, each after the variants that must be trained before it.
+
+    A variant needs the trained policies of other variants as opponents, if its settings name them.
+    """
     complete = [BASE]
     for variant in variants:
         complete += (
@@ -115,12 +119,15 @@ def add_needed_variants(variants: Iterable[str]) -> list[str]:
 
 
 def count_levels(variant: str) -> int:
-    """Return how many variants must be trained one after the other before this one."""
+    """Return how many steps of training must come before a variant, because it needs policies of other variants."""
     return max((1 + count_levels(name) for name in find_needed_variants(variant)), default=0)
 
 
 def train_variants(variants: Sequence[str], config: Config) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Train every variant with every seed, needed variants first; yield variant, seed and what `train_run` returns."""
+    """Train every variant with every seed; yield the name of the variant, the seed and what `train_run` returns.
+
+    Variants whose policies are needed in the training of other variants are trained first.
+    """
     for level in range(1 + max(map(count_levels, variants))):
         names = [(variant, seed) for seed in config.seeds for variant in variants if count_levels(variant) == level]
         runs = [(run_folder(variant, seed, config), create_config(variant, seed, config)) for variant, seed in names]
@@ -129,13 +136,20 @@ def train_variants(variants: Sequence[str], config: Config) -> Iterator[tuple[st
 
 
 def list_opponents(seed: int, config: Config) -> dict[str, list[str]]:
-    """Return the codes of each kind of opponents: a player of the ladder, or the base trained with the other seeds."""
+    """Return the player codes of each kind of opponents that a policy with this training seed meets.
+
+    A kind is one of the players in `OPPONENTS`, or the policies of the base that were trained with the other seeds.
+    """
     others = [f"net:{run_folder(BASE, other, config)}" for other in config.seeds if other != seed]
     return {code: [code] for code in OPPONENTS} | {BASE: others}
 
 
 def measure_win_shares(variant: str, seed: int, config: Config) -> dict[str, np.ndarray]:
-    """Return the win share in each block of a variant's policy against each kind of opponents."""
+    """Measure the win share of a variant's policy, alone against copies of each kind of opponents.
+
+    Returns an array [blocks] for each kind, with the mean over its players. A block is one deal under all rotations of
+    the seats.
+    """
     player, setup = agents.make(f"net:{run_folder(variant, seed, config)}"), config.chosen_setup
     return {
         kind: np.mean(
@@ -150,7 +164,10 @@ def measure_win_shares(variant: str, seed: int, config: Config) -> dict[str, np.
 
 
 def compare(variant: Sequence[Mapping[str, np.ndarray]], base: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
-    """Estimate the win share of a variant against each kind of opponents, and its gain over the base on equal deals."""
+    """Estimate the win share of a variant against each kind of opponents, and its gain over the base on the same deals.
+
+    variant, base: for each training seed, the win shares [blocks] against each kind.
+    """
     return {
         kind: {
             "win_share": estimate_over_seeds([run[kind] for run in variant]),
@@ -161,7 +178,7 @@ def compare(variant: Sequence[Mapping[str, np.ndarray]], base: Sequence[Mapping[
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
-    """Plot the gain of every variant over the base, with a panel for each kind of opponents and a dot for each seed."""
+    """Plot the gain in win share of each variant over the base: a panel per kind of opponents, a dot per seed."""
     variants = [variant for variant in results if variant != BASE]
     kinds = list(results[BASE]["opponents"])
     figure = Figure(figsize=(3.2 * len(kinds), 0.36 * len(variants) + 1.2), layout="tight")
@@ -180,7 +197,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
 
 
 def main(config: Config) -> None:
-    """Train, measure, store and plot."""
+    """Train all variants, measure the win shares of their policies, store the result and plot it."""
     started, console = time.monotonic(), Console()
     complete = add_needed_variants(config.variants)
     variants = [variant for variant in VARIANTS if variant in complete]

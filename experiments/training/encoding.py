@@ -1,8 +1,8 @@
 """Question: do thermometers in the observation help a learner? `python -m experiments encoding`
 
-A thermometer writes an amount as a row of ones. The observation holds own mice and highest bid as thermometers and as
-scaled numbers. The default training run, shortened, learns with the whole observation and with the thermometers set to
-zero, with several seeds each.
+A thermometer writes an amount as a row of ones. The observation holds a player's own mice and the highest bid both as
+thermometers and as scaled numbers. A short training run with default settings is made with the whole observation, and
+another with the thermometers set to zero, each with several seeds. Their win shares are compared.
 """
 
 import time
@@ -32,15 +32,15 @@ THERMOMETERS = np.r_[AT.mice_steps : AT.mice_steps + STEPS, AT.high_bid_steps : 
 
 @dataclass(frozen=True)
 class Config:
-    """Compare encodings of amounts by the win shares that a short training run reaches."""
+    """Compare the win shares after short training with and without thermometers (amounts as rows of ones)."""
 
     resumes: ClassVar[bool] = False
     seeds: tuple[int, ...] = (0, 1, 2)
-    """Training seeds of each encoding."""
+    """Training seeds; for each, one run with thermometers and one without is made."""
     total_timesteps: int = 1_500_000
-    """Decisions learned from in each run."""
+    """Number of decisions to train on in each run."""
     num_deals: int = 1000
-    """Deals for the evaluation of a run against each opponent, each under all rotations."""
+    """Number of deals to evaluate each run against each opponent, each under all rotations of the seats."""
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds)
@@ -48,7 +48,7 @@ class Config:
 
 
 class _BlankedEnv(SingleLearnerVecEnv):
-    """Games whose learner sees zeros in place of the thermometers."""
+    """Training games whose learner sees zeros instead of the thermometers (amounts as rows of ones)."""
 
     def reset(self) -> np.ndarray:
         return _blank(super().reset())
@@ -59,7 +59,10 @@ class _BlankedEnv(SingleLearnerVecEnv):
 
 
 class _BlankedTrainer(MaskablePPOTrainer):
-    """Trainer without thermometers; its policy has zero weights there, so it plays from whole observations."""
+    """Trainer whose learner sees zeros instead of the thermometers (amounts as rows of ones).
+
+    The weights of these inputs are stored as zeros, so the policy can play from complete observations.
+    """
 
     env_class = _BlankedEnv
 
@@ -78,13 +81,13 @@ TRAINERS = {"numbers and thermometers": MaskablePPOTrainer, "numbers alone": _Bl
 
 
 def measure_win_shares(trainer: MaskablePPOTrainer, code: str, config: Config) -> np.ndarray:
-    """Return the win share in each block, [blocks], of the trained policy against three copies of a player."""
+    """Measure the win share of a trained policy against three copies of a player, for each block (deal), [blocks]."""
     setup, seed = standard_setup(4), SEEDS["encoding"]
     return win_shares_against_copies(trainer.player(), code, setup, num_deals=config.num_deals, seed=seed)
 
 
 def main(config: Config) -> None:
-    """Train with each encoding, evaluate on the same deals, store."""
+    """Train with and without thermometers, evaluate all policies on the same deals and store the result."""
     started, console = time.monotonic(), Console()
     win_shares: dict[str, dict[str, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
     for seed in config.seeds:

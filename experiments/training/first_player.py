@@ -1,6 +1,7 @@
 """Question: what does a default training run reach? `python -m experiments first-player --algorithm selfplay`
 
-Trains with several seeds, one after the other, each in a process of its own, so that the minutes are those of a user.
+Runs with several seeds are trained one after the other, each in a separate process, as a user would start them. The
+measured minutes are therefore those of a user.
 """
 
 import time
@@ -21,15 +22,15 @@ from train.algorithms import ALGORITHMS, load_trainer
 
 @dataclass(frozen=True)
 class Config:
-    """Train default players with several seeds and gather their results."""
+    """Train players with default settings and several seeds, and collect their win shares and training minutes."""
 
     resumes: ClassVar[bool] = True
     algorithm: str = "selfplay"
-    """Algorithm of `python -m train`, with its default settings."""
+    """Name of the training algorithm of `python -m train`; it is run with its default settings."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """Training seeds; one run each."""
+    """Training seeds; one run is made with each."""
     out: Path = Path("runs/first_player")
-    """Folder for the training runs; the same command resumes them."""
+    """Folder of the training runs; the same command, given again, continues them."""
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds)
@@ -38,7 +39,7 @@ class Config:
 
 
 def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, float], path: Path) -> None:
-    """Plot the learning curves of all seeds, with a panel for each opponent."""
+    """Plot the learning curves (win share against decisions) of all training seeds, with a panel for each opponent."""
     codes = list(runs[0]["results"][0]["win_share"])
     figure = Figure(figsize=(4 * len(codes), 3.6), layout="constrained")
     axes = figure.subplots(1, len(codes), sharey=True)
@@ -57,13 +58,13 @@ def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, float], path: Path)
 
 
 def read_ev_win_shares() -> dict[str, float]:
-    """Return the win shares of `ev` against three copies of each player, from the stored ladder."""
+    """Read the win shares of the player `ev` against three copies of each other player from the result of `ladder`."""
     win_shares = list_win_shares(read_result("ladder")["results"], "standard-4")
     return {rest: estimate["value"] for (one, rest), estimate in win_shares.items() if one == "ev"}
 
 
 def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return mean, lowest and highest win share over the seeds against each opponent."""
+    """Return the mean, lowest and highest win share over the training seeds, against each opponent."""
     summary = {}
     for code in runs[0]["results"][0]["win_share"]:
         values = np.array([run["results"][0]["win_share"][code]["value"] for run in runs])
@@ -76,7 +77,7 @@ def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
 
 
 def main(config: Config) -> None:
-    """Train, gather, store and plot."""
+    """Train a player with each seed, collect the win shares and minutes, store the result and plot it."""
     started, runs = time.monotonic(), []
     default = load_trainer(config.algorithm).config_class.choose_defaults("auto")
     for seed in config.seeds:

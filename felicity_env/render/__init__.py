@@ -1,1 +1,1 @@
-"""Drawing of positions: `scene` says what may be drawn, `text` draws it as plain text."""
+"""Rendering of positions: `scene` selects what may be shown, `text` draws it as plain text."""

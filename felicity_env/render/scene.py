@@ -1,6 +1,6 @@
-"""Scenes: a position in plain Python values, as one seat may know it or in full, for renderers to draw.
+"""Scene: a position as plain Python values for renderers, either as one seat may know it or in full.
 
-A scene for a seat is built from the redacted record, so no renderer can draw what the seat may not know (R8).
+A scene for a seat is built from a redacted state, so no renderer can draw what the seat may not know (R8).
 """
 
 from dataclasses import dataclass
@@ -30,42 +30,42 @@ from felicity_env.information import redact_state
 
 @dataclass(frozen=True)
 class Slot:
-    """Slot of the row and the mouse card above it (R3.3)."""
+    """Slot of the row, which holds one placed card, with the mouse card above it (R3.3)."""
 
     owner: int  # seat that places its card here, or DUMMY
     card: int  # 0..9, NO_CARD or HIDDEN
     face_up: bool
-    mouse_card: int | None  # mice when filled; None above slot 0 and above the dummy's extra slot
-    mice: int | None  # mice on it now
+    mouse_card: int | None  # its mice when full; None for slot 0 and the dummy's extra slot
+    mice: int | None  # mice on the mouse card now; None where there is none
 
 
 @dataclass(frozen=True)
 class Seat:
-    """Standing of a seat, with its mice where they are known."""
+    """Standing of a seat in the game: bid, cat points, ..., and mice, score and rank where they are known."""
 
     seat: int
     starts: bool  # first to place and to bid in this round
     in_auction: bool
     bid: int  # 0: has not bid or has passed
     cat_points: int
-    mice: int | None  # None: hidden, as are the next two
+    mice: int | None  # None: hidden; then score and rank are hidden too
     score: int | None
-    rank: int | None  # known where everybody's mice are
+    rank: int | None  # None unless all seats' mice are known
 
 
 @dataclass(frozen=True)
 class CardSet:
-    """Cards of a seat or of the dummy outside the row, as far as they are known."""
+    """Cards of a seat or of the dummy that are not in the row: removed, in hand and played, where known."""
 
     owner: int  # seat or DUMMY
-    removed: int | None  # card, NO_CARD or HIDDEN; None for the dummy, whose removed card no record holds
-    hand: tuple[int, ...] | None  # cards still to place, the dummy's in the order turned; None: hidden
-    played: tuple[int, ...]  # in earlier rounds
+    removed: int | None  # card, NO_CARD or HIDDEN; None for the dummy, for which it is not recorded
+    hand: tuple[int, ...] | None  # cards still to place, the dummy's in order; None: hidden
+    played: tuple[int, ...]  # cards placed in earlier rounds
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Position as `viewer` may know it, or in full if `viewer` is None."""
+    """Position for renderers: as the seat `viewer` may know it, or in full if `viewer` is None."""
 
     viewer: int | None
     round_number: int  # from 0
@@ -83,9 +83,9 @@ class Scene:
 
 
 def build_view_scene(state: State, seat: int, *, open_mice: bool = False) -> Scene:
-    """Build the scene that `seat` may know from a state, redacted or not; `open_mice` shows the others' mice (R8.2).
+    """Build the scene of a position as `seat` may know it, with `open_mice` also the other seats' mice (R8.2).
 
-    Raises `ValueError` if `seat` is not at the table.
+    The state may be redacted or not. Raises `ValueError` if `seat` is not at the table.
     """
     if not 0 <= seat < state.num_seats:
         raise ValueError(f"seat must be 0 to {state.num_seats - 1}, not {seat!r}")
@@ -95,7 +95,7 @@ def build_view_scene(state: State, seat: int, *, open_mice: bool = False) -> Sce
 
 
 def build_full_scene(state: State) -> Scene:
-    """Build the scene of everything in a state, for teaching and debugging; what a redacted state lacks is hidden."""
+    """Build the scene of a position with all cards, for teaching and debugging; masked cards stay hidden."""
     return _build(state, None, True)
 
 

@@ -1,4 +1,4 @@
-"""Plain text of a position: `render_view` draws what one seat may know, `render_everything` every hidden card.
+"""Plain text of a position: `render_view` draws it as one seat may know it, `render_everything` with all cards.
 
 No line is longer than 80 characters, and there are no colour codes.
 """
@@ -22,7 +22,7 @@ _LEGEND = (
 
 
 def render_view(state: State, seat: int, *, open_mice: bool = False) -> str:
-    """Return the position as `seat` may know it, from one STATE record, redacted or not.
+    """Draw a position as text, as `seat` may know it, from one STATE record, redacted or not.
 
     The other seats' mice are drawn only with `open_mice`. Raises `ValueError` if `seat` is not at the table.
     """
@@ -30,12 +30,12 @@ def render_view(state: State, seat: int, *, open_mice: bool = False) -> str:
 
 
 def render_everything(state: State) -> str:
-    """Return the position with every hidden card, for teaching and debugging, never for a player."""
+    """Draw a position as text with every hidden card, for teaching and debugging, never for a player."""
     return _draw(build_full_scene(state))
 
 
 def _draw(scene: Scene) -> str:
-    """Return blocks of lines with a blank line between them."""
+    """Draw a scene as text: blocks of lines with a blank line between them."""
     blocks = (_draw_headline, _draw_row, _draw_seats, _draw_sets, _draw_news, _draw_turn)
     lines = [[line.rstrip() for line in draw(scene)] for draw in blocks]
     return "\n\n".join("\n".join(block) for block in [*lines, _LEGEND] if block)
@@ -48,7 +48,7 @@ def _draw_headline(scene: Scene) -> list[str]:
 
 
 def _draw_row(scene: Scene) -> list[str]:
-    """Draw slot 0 under the cat in the sack and slot k under the k-th mouse card (R3.3)."""
+    """Draw the row as a table: slot 0 below the cat in the sack, slot k below the k-th mouse card (R3.3)."""
     columns = {"The row": ["  mouse card", "  mice on it", "  card", "  placed by"]}
     for number, slot in enumerate(scene.slots):
         mouse_card = "sack" if number == 0 else _number_text(slot.mouse_card, "")
@@ -105,7 +105,7 @@ def _draw_turn(scene: Scene) -> list[str]:
 
 
 def _choice_text(scene: Scene) -> str:
-    """Return the legal actions in words (R3.1, R4.3, R4.4, R4.8), or what kind they are where they are hidden."""
+    """Describe the legal actions in words (R3.1, R4.3, R4.4, R4.8), or only their kind if they are hidden."""
     if scene.phase == "place":
         return f"place one of {cards_text(scene.legal)}" if scene.legal else "place a card"
     if not scene.legal:
@@ -122,7 +122,7 @@ def _choice_text(scene: Scene) -> str:
 
 
 def _draw_table(columns: Mapping[str, Sequence[str]], *, left: Sequence[str]) -> list[str]:
-    """Draw columns by their heads, those in `left` aligned to the left, the others to the right."""
+    """Draw a table from {heading: cells}; columns named in `left` are aligned left, the others right."""
     padded = []
     for head, cells in columns.items():
         width = max(len(cell) for cell in [head, *cells])
