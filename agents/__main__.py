@@ -1,7 +1,8 @@
-"""Commands that measure players: `python -m agents VERB`; `python -m agents --help` lists the verbs."""
+"""Commands that measure players; `python -m agents --help` lists them and the codes of players."""
 
 import sys
 
+from agents.registry import help_text
 from agents.tools.command import Verb, run_verb
 
 VERBS = {
@@ -11,4 +12,4 @@ VERBS = {
 }
 
 if __name__ == "__main__":
-    sys.exit(run_verb("agents", VERBS))
+    sys.exit(run_verb("agents", VERBS, footer=help_text()))

@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from felicity_env import NUM_ACTIONS, OBS_SIZE, Player, View
-from felicity_env.game_record import is_integer
+from felicity_env.game import NUM_ACTIONS
+from felicity_env.game_record import is_integer, to_actions
+from felicity_env.observation import OBS_SIZE
+from felicity_env.player import Player, View
 
 Policy = Callable[[np.ndarray, np.ndarray], Any]
 
@@ -67,7 +69,8 @@ class _PolicyPlayer:
         """Return an action for each of the B decisions of `view`, integers [B]."""
         if not len(view):
             return np.empty(0, np.int64)
-        return _check_actions(self.policy(view.observations(self.open_mice), view.action_masks.copy()), len(view))
+        answers = self.policy(view.observations(self.open_mice), view.action_masks.copy())
+        return to_actions(answers, len(view), "answers of a batched policy")
 
 
 class _ModelPlayer:
@@ -127,11 +130,3 @@ def _check_action(answer: Any) -> int:
     if not is_integer(answer):
         raise TypeError(f"a policy must return an integer (the action), not {type(answer).__name__} {answer!r}")
     return int(answer)
-
-
-def _check_actions(answer: Any, count: int) -> np.ndarray:
-    actions = np.asarray(answer)
-    if actions.shape != (count,) or not np.issubdtype(actions.dtype, np.integer):
-        kind = f"{actions.dtype} {list(actions.shape)}"
-        raise TypeError(f"a batched policy must return integers [{count}] (an action for each row), not {kind}")
-    return actions

@@ -18,10 +18,7 @@ def raise_up_to(state: State, limit: float) -> int:
 
 @kernel
 def place_worst(state: State) -> int:
-    """Return the card in hand that adds least to a sack, but keep spoilers (-8, -5, large dog) for a dry round.
-
-    A dry round has no mice on the mouse cards. In other rounds a spoiler is only placed if there is no other card.
-    """
+    """Return the card in hand that adds least to a sack; spoilers (-8, -5, large dog) are kept for a dry round."""
     hand = state.hands[state.seat]
     others = hand & ~SPOILERS
     return worst_card(others if last_pot(state) > 0 and others != 0 else hand)

@@ -1,7 +1,4 @@
-"""Weak on purpose: places its worst card, bids 10 mice too many for a sack that it has spoiled, else bids as `ev`.
-
-It tests methods such as best responses and search: a method that works gains much against it.
-"""
+"""Weak on purpose: places its worst card, bids 10 mice too many for a sack that it has spoiled, else bids as `ev`."""
 
 from agents.bidding import SPOILERS, raise_up_to, worst_card
 from agents.ev import break_even_bid

@@ -12,12 +12,12 @@ from typing import Any
 import numba
 import numpy as np
 
-from felicity_env import Player, View
 from felicity_env.buffers import Buffers, Settings, acting_seed, advance, write_observation
-from felicity_env.game import MAX_SEATS, NO_SEAT, State
+from felicity_env.game import MAX_SEATS, NO_SEAT, PASS, State
 from felicity_env.information import redact_state
 from felicity_env.kernel import kernel, outlined_kernel, parallel_kernel, uncached_kernel
 from felicity_env.learners import NOT_COMPILED, CompiledLoop, CompiledPlayers
+from felicity_env.player import Player, View
 from felicity_env.random_stream import RandomBits
 
 HEURISTICS = {  # code: module
@@ -39,22 +39,18 @@ def heuristic_number(code: str) -> int:
     return _NUMBERS[code]
 
 
-def _chain(actions: Sequence[Any], number: int = 0) -> Any:
-    """Return a compiled function (chosen, state, random_bits) that calls actions[chosen], for `chosen` >= `number`."""
-    action = actions[number]
-    if number == len(actions) - 1:
-        return uncached_kernel(lambda chosen, state, random_bits: action(state, random_bits))
-    others = _chain(actions, number + 1)
+def _create_dispatch(actions: Sequence[Any]) -> Callable[..., int]:
+    """Return a compiled function (chosen, state, random_bits) that calls actions[chosen].
 
-    def choose(chosen, state, random_bits):
-        if chosen == number:
-            return action(state, random_bits)
-        return others(chosen, state, random_bits)
-
-    return uncached_kernel(choose)
+    Its text is written here, because a chain of closures would compile every action again at each of its links.
+    """
+    names = {f"action_{number}": action for number, action in enumerate(actions)}
+    tests = [f"    if chosen == {number}: return {name}(state, random_bits)" for number, name in enumerate(names)]
+    exec("\n".join(["def choose(chosen, state, random_bits):", *tests, f"    return {PASS}"]), names)
+    return uncached_kernel(names["choose"])
 
 
-_choose: Callable[..., int] = _chain([import_module(module).action for module in HEURISTICS.values()])
+_choose = _create_dispatch([import_module(module).action for module in HEURISTICS.values()])
 
 
 @outlined_kernel

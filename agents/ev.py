@@ -30,10 +30,7 @@ def action(state: State, random_bits: RandomBits) -> int:
 
 @kernel
 def break_even_bid(state: State) -> float:
-    """Return the highest bid that is no worse than a pass.
-
-    If all other seats have passed without a bid, it is the expected value of the sack.
-    """
+    """Return the highest bid that is no worse than a pass; once all others have passed, the sack's expected value."""
     value = expected_sack_value(state)
     if is_alone(state):
         return value

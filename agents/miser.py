@@ -1,7 +1,4 @@
-"""Weak on purpose: plays as `ev`, but never pays more than 3 mice.
-
-It tests methods such as best responses and search: a method that works gains much against it.
-"""
+"""Weak on purpose: plays as `ev`, but never pays more than 3 mice."""
 
 from agents.bidding import place_worst, raise_up_to
 from agents.ev import break_even_bid

@@ -16,16 +16,14 @@ import numpy as np
 
 from agents.network import NetworkPlayer
 from agents.policy_file import policy_json
-from felicity_env import NUM_ACTIONS, Player, View
+from felicity_env.game import NUM_ACTIONS
+from felicity_env.player import Player, View
 
 Member = TypeVar("Member", bound=Player)
 
 
 class Mixture(Generic[Member]):
-    """Player made of several players; the card removed from its seat's set chooses the one that plays the game.
-
-    That is member `removed card % len(members)`; where no card is removed, the last member.
-    """
+    """Player made of several; the card removed from its seat's set, modulo their number, chooses the one that plays."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = tuple(members)
@@ -67,10 +65,9 @@ PolicyPlayer = NetworkPlayer | MixturePlayer
 
 
 def load_policy_player(path: Path | str, *, greedy: bool = False) -> PolicyPlayer:
-    """Load a player from a trained policy (a run folder or its policy.json), or from a folder of several: `0`, `1`, ...
+    """Load the player of a trained policy (run folder or policy.json), or of several in the folders `0`, `1`, ...
 
-    greedy: take the best action instead of sampling. Raises `ValueError` naming what is missing, damaged or out of
-    date.
+    greedy: take the best action instead of sampling. Raises `ValueError` naming what is missing, damaged or outdated.
     """
     members = [NetworkPlayer.load(member, greedy=greedy) for member in list_members(Path(path))]
     return MixturePlayer(members) if len(members) > 1 else members[0]

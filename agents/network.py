@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from agents.policy_file import Layers, load_policy
-from felicity_env import NUM_ACTIONS, View
-from felicity_env.game import MAX_BID, PASS
+from felicity_env.game import MAX_BID, NUM_ACTIONS, PASS
 from felicity_env.kernel import kernel
 from felicity_env.observation import AT, MICE_SCALE
+from felicity_env.player import View
 from felicity_env.random_stream import split, uniform
 
 
@@ -46,10 +46,7 @@ def take_best_actions(logits: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def sample_actions(logits: np.ndarray, masks: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Sample a legal action for each row from the softmax over its legal actions, int64 [B].
-
-    uniforms: one random number in [0, 1) for each row [B].
-    """
+    """Sample a legal action for each row from its softmax, int64 [B]; `uniforms` [B] are random numbers in [0, 1)."""
     sums = softmax_weights(logits, masks).cumsum(axis=1)
     return (sums > uniforms[:, None] * sums[:, -1:]).argmax(axis=1)
 
@@ -80,10 +77,7 @@ def to_uniforms(random_bits: np.ndarray) -> np.ndarray:
 
 
 def draw_uniforms(seeds: np.ndarray, part: int) -> np.ndarray:
-    """Draw a uniform number in [0, 1) from each seed, float64 [K].
-
-    seeds: uint64 [K]. part: any integer; different ones give independent numbers.
-    """
+    """Draw a uniform number in [0, 1) from each seed, float64 [K]; different integers `part` give independent ones."""
     out = np.empty(len(seeds))
     _write_split_uniforms(seeds, part, out)
     return out

@@ -15,10 +15,9 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from agents.tools.files import write_atomically
-from felicity_env import NUM_ACTIONS, OBS_SIZE, RULES_VERSION
-from felicity_env.game import MAX_BID
-from felicity_env.observation import SECTIONS
+from agents.tools.files import describe_error, write_atomically
+from felicity_env.game import MAX_BID, NUM_ACTIONS, RULES_VERSION
+from felicity_env.observation import OBS_SIZE, SECTIONS
 
 FORMAT = "felicity-policy-1"
 Layers = list[tuple[np.ndarray, np.ndarray]]  # weight [inputs, outputs] and bias [outputs], float32
@@ -28,10 +27,7 @@ CHECKSUM = "sha256"  # key in policy.json: digest of policy.safetensors; the old
 
 
 def save_policy(folder: Path, layers: Layers, *, open_mice: bool, activation: str = "tanh", **metadata: Any) -> None:
-    """Write the two files of a trained policy, weights and JSON, into `folder`; metadata is added to the JSON.
-
-    Raises `UserError` if a file cannot be written.
-    """
+    """Write weights and JSON of a trained policy, with `metadata`, into `folder`; raise `UserError` on failure."""
     tensors = {}
     for k, (weight, bias) in enumerate(layers):
         tensors[f"{k}.weight"], tensors[f"{k}.bias"] = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
@@ -66,7 +62,7 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         is_unfinished = (path / "checkpoints").is_dir() and not file.exists()
         advice = f"; its run is unfinished: python -m train --resume {shlex.quote(str(path))}" if is_unfinished else ""
-        raise ValueError(f"cannot read a policy from {path}: {error}{advice}") from error
+        raise ValueError(f"cannot read a policy from {path}: {describe_error(error)}{advice}") from error
     _check_version(path, metadata)
     _check_layers(path, layers)
     checksum = sha256(content).hexdigest()

@@ -12,10 +12,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from felicity_env import View
-from felicity_env.game import HIDDEN, NO_CARD, NUM_CARDS, PLACE, State, slot_owner, step
-from felicity_env.game_record import Game, initial_states
+from felicity_env.game import HIDDEN, NO_CARD, PLACE, State, slot_owner, step
+from felicity_env.game_record import Game, initial_states, list_cards
 from felicity_env.information import redact, resample
+from felicity_env.player import View
 
 NOTHING_HIDDEN = NO_CARD  # in `placed`: the seat's card is visible, or not placed yet
 
@@ -58,14 +58,10 @@ def _list_possibilities(known: State, other: int) -> Iterator[tuple[int, int]]:
     slots = [slot for slot in range(known.row_size) if slot_owner(known, slot) == other]
     card = int(known.row[slots[0]]) if slots else NO_CARD
     unseen = known.deck & ~known.played[other] & ~(1 << card if card >= 0 else 0)
-    for removed in _list_cards(unseen) if known.removed[other] != NO_CARD else [NO_CARD]:
-        candidates = [candidate for candidate in _list_cards(unseen) if candidate != removed]
+    for removed in list_cards(unseen) if known.removed[other] != NO_CARD else [NO_CARD]:
+        candidates = [candidate for candidate in list_cards(unseen) if candidate != removed]
         for placed in candidates if card == HIDDEN else [NOTHING_HIDDEN]:
             yield removed, placed
-
-
-def _list_cards(bits: int) -> list[int]:
-    return [card for card in range(NUM_CARDS) if bits >> card & 1]
 
 
 def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.ndarray, policy: Policy) -> np.ndarray:

@@ -1,7 +1,4 @@
-"""Weak on purpose: pays up to 10 mice more than the expected value of the sack; places cards at random.
-
-It tests methods such as best responses and search: a method that works gains much against it.
-"""
+"""Weak on purpose: pays up to 10 mice more than the expected value of the sack; places cards at random."""
 
 from agents.bidding import raise_up_to
 from agents.sack_value import expected_sack_value
@@ -14,8 +11,14 @@ EXTRA = 10.0  # mice above the expected value
 
 
 @kernel
-def action(state: State, random_bits: RandomBits) -> int:
-    """Return the action of the seat to act, given a state with only what this seat may know."""
+def overbid_action(state: State, random_bits: RandomBits, extra: float) -> int:
+    """Return a bid of up to `extra` mice above the expected value of the sack, or a pass; or place a random card."""
     if state.phase == PLACE:
         return random_action(state, random_bits)
-    return raise_up_to(state, expected_sack_value(state) + EXTRA)
+    return raise_up_to(state, expected_sack_value(state) + extra)
+
+
+@kernel
+def action(state: State, random_bits: RandomBits) -> int:
+    """Return the action of the seat to act, given a state with only what this seat may know."""
+    return overbid_action(state, random_bits, EXTRA)

@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
-from felicity_env import Player
 from felicity_env.kernel import code_digest
+from felicity_env.player import Player
 
 REFERENCE = Path(__file__).parent / "net"  # the reference player, with its model card
 OWN_PLAYER = "package.module:function"
@@ -38,21 +38,21 @@ class Entry(NamedTuple):
     fixed: Mapping[str, Any] = MappingProxyType({})
 
 
-def _heuristic(code: str) -> Entry:
+def _describe_heuristic(code: str) -> Entry:
     docstring = inspect.getdoc(importlib.import_module(HEURISTICS[code])) or ""
     first_sentence = docstring.split("\n\n")[0].split(". ")[0]
     return Entry(HEURISTICS[code], "action", " ".join(first_sentence.split()).removesuffix("."))
 
 
-def _search(help_line: str, *, learns: bool) -> Entry:
+def _new_search(help_line: str, *, learns: bool) -> Entry:
     options, fixed = {"threads": True}, {"learns": learns}
     return Entry("agents.search", "make_search", help_line, ("playouts",), options=options, fixed=fixed)
 
 
 PLAYERS = {
-    **{code: _heuristic(code) for code in HEURISTICS},
-    "mc": _search("mc:N, determinised Monte Carlo search with N playouts a decision; mc:N,threads=2", learns=False),
-    "ismcts": _search("ismcts:N, information-set tree search with N playouts; ismcts:N,threads=2", learns=True),
+    **{code: _describe_heuristic(code) for code in HEURISTICS},
+    "mc": _new_search("mc:N, determinised Monte Carlo search with N playouts a decision; mc:N,threads=2", learns=False),
+    "ismcts": _new_search("ismcts:N, information-set tree search with N playouts; ismcts:N,threads=2", learns=True),
     "net": Entry(
         "agents.mixture",
         "load_policy_player",
@@ -66,24 +66,32 @@ PLAYERS = {
 
 
 def make(code: str) -> Player:
-    """Make a player from its code: a name in `PLAYERS`, or "package.module:function", called without arguments.
+    """Make a player from its code; raise `ValueError` that lists the codes, or says what is wrong with this one."""
+    name, values, options = parse_code(code)
+    if name in HEURISTICS:
+        return CompiledPlayer(name)
+    if name not in PLAYERS:
+        return _make_own(name, *values)
+    entry = PLAYERS[name]
+    return getattr(importlib.import_module(entry.module), entry.function)(*values, **options, **entry.fixed)
 
-    Raises `ValueError` listing the codes if there is no such player, or saying what is wrong with its parts.
+
+def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
+    """Return name, values and options of a player code; for `package.module:function` the module and [function].
+
+    Values left out have their defaults. Raises `ValueError` as `make` does, but imports nothing and reads no file.
     """
     name, colon, text = code.partition(":")
     _refuse_old_forms(code)
-    if name in HEURISTICS:
-        if colon:
-            raise ValueError(f"{name!r} takes nothing after a colon, got {text!r}")
-        return CompiledPlayer(name)
+    if name in HEURISTICS and colon:
+        raise ValueError(f"{name!r} takes nothing after a colon, got {text!r}")
     if name in PLAYERS:
-        entry = PLAYERS[name]
-        values, options = _read_parts(name, text, has_colon=bool(colon))
-        return getattr(importlib.import_module(entry.module), entry.function)(*values, **options, **entry.fixed)
+        return name, *_read_parts(name, text, has_colon=bool(colon))
     if colon and all(part.isidentifier() for part in name.split(".")):
-        return _make_own(name, text)
+        return name, [text], {}
     hint = f" (did you mean 'net:{code}'?)" if code and Path(code).exists() else ""
-    raise ValueError(f"no player {code!r}{hint}; there are:\n{help_text()}")
+    codes = f"{', '.join(PLAYERS)}, or {OWN_PLAYER} (python -m agents --help lists them)"
+    raise ValueError(f"no player {code!r}{hint}; codes are {codes}")
 
 
 def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], dict[str, Any]]:
@@ -110,12 +118,12 @@ def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], di
 def _refuse_old_forms(code: str) -> None:
     """Raise `ValueError` that says the new form if a player code has an old form, such as `mc:200@2`."""
     name, _, text = code.partition(":")
-    old_greedy, old_threads = code.endswith("@greedy"), name in ("mc", "ismcts") and "@" in text
+    old_greedy, old_threads = code.endswith("@greedy"), name in ("mc", "ismcts") and "@" in text.split(",")[0]
     if name.split("@")[0] == "net" and old_greedy:
         path = text.removesuffix("@greedy")
         raise ValueError(f"{code!r} is an old form; write net:{path + ',' if path else ''}greedy")
     if old_threads:
-        playouts, threads = text.split("@", 1)
+        playouts, threads = text.split(",")[0].split("@", 1)
         raise ValueError(f"{code!r} is an old form; write {name}:{playouts},threads={threads}")
     names, options = code.split(","), PLAYERS[name].options if name in PLAYERS else {}
     if len(names) > 1 and all(part.split(":")[0] in PLAYERS and part not in options for part in names):
@@ -126,7 +134,7 @@ def _make_own(module: str, function: str) -> Player:
     try:
         player = getattr(importlib.import_module(module), function)()
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"cannot make a player by {module}:{function}: {error}; codes are:\n{help_text()}") from error
+        raise ValueError(f"cannot make a player by {module}:{function}: {error}") from error
     if not callable(getattr(player, "act", None)):
         raise ValueError(f"{module}:{function}() gave {player!r}, which has no method act(view)")
     return player
@@ -143,10 +151,9 @@ def player_digest(code: str) -> str:
 
     Weights count only if the player has an attribute `digest`. Other files that its module reads are not noticed.
     """
-    name = code.partition(":")[0]
-    module = PLAYERS[name].module if name in PLAYERS else name
-    source = inspect.getsourcefile(importlib.import_module(module))
-    weights = getattr(make(code), "digest", "")
+    name, player = parse_code(code)[0], make(code)
+    source = inspect.getsourcefile(importlib.import_module(PLAYERS[name].module if name in PLAYERS else name))
+    weights = getattr(player, "digest", "")
     content = "\n".join([code, code_digest(Path(source)) if source else "", weights])
     return hashlib.sha256(content.encode()).hexdigest()[:8]
 
@@ -154,4 +161,4 @@ def player_digest(code: str) -> str:
 def help_text() -> str:
     """Return text that lists the player codes, with one line of help for each."""
     lines = [f"  {name:8} {entry.help}" for name, entry in PLAYERS.items()]
-    return "\n".join([*lines, f"  {OWN_PLAYER}   your own, made by calling the function"])
+    return "\n".join(["codes of players:", "", *lines, f"  {OWN_PLAYER}   your own, made by calling the function"])

@@ -97,10 +97,7 @@ def _sum_chased_cats(state, dog):
 
 @kernel
 def _count_with_one_dog(state, dog, allowed):
-    """Count the combinations of cards with `dog` in one slot and cards of `allowed` in all other slots.
-
-    Returns their number, and the sum over them of S, the sum of the cats in the row.
-    """
+    """Return the number of combinations of `dog` in one slot with `allowed` cards in the others, and their sum of S."""
     none, one = 1, 0
     none_sum = one_sum = 0.0
     for slot in range(num_slots(state)):

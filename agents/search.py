@@ -22,9 +22,9 @@ from agents.compiled import heuristic_action
 from agents.playout import play_out, utilities
 from agents.tree import Tree, clear, create_tree, iterate
 from agents.worlds import SELF, draw_world
-from felicity_env import View
 from felicity_env.game import MAX_SEATS, NUM_CARDS, PASS, PLACE, STATE, State, highest_legal_bid, step
 from felicity_env.kernel import kernel, outlined_kernel
+from felicity_env.player import View
 from felicity_env.random_stream import RandomBits, split
 
 CONFIDENCE = 1.5
@@ -75,10 +75,7 @@ def list_candidates(state: State, default: int, candidates: np.ndarray) -> int:
 
 @outlined_kernel
 def search_action(workspace: Workspace, playouts: int, learns: bool, random_bits: RandomBits) -> int:
-    """Return the action that a search with `playouts` playouts chooses in the redacted state workspace.states[0].
-
-    learns: whether the searching seat learns within the playouts how to continue (`ismcts`) or not (`mc`).
-    """
+    """Return the action that a search chooses in the redacted state workspace.states[0]; `learns` as in the player."""
     default = heuristic_action(SELF, workspace.states[0], random_bits)
     count = list_candidates(workspace.states[0], default, workspace.candidates)
     rounds = 0
@@ -102,10 +99,7 @@ def search_action(workspace: Workspace, playouts: int, learns: bool, random_bits
 
 @kernel
 def _is_significant(advantage, square, worlds):
-    """Return whether the mean advantage of an action is positive by more than CONFIDENCE standard errors.
-
-    advantage, square: sums of the advantages and of their squares over `worlds` worlds.
-    """
+    """Return whether an action's mean advantage exceeds CONFIDENCE standard errors, given sums over `worlds` worlds."""
     mean = advantage / worlds
     variance = square / worlds - mean * mean
     is_certain = mean * mean * worlds > CONFIDENCE * CONFIDENCE * variance

@@ -112,10 +112,7 @@ def _descend(tree, state, first, models, scratch, random_bits):
 
 @kernel
 def _follow(tree, node, state, action, is_own):
-    """Return the node of the search tree after `action`; if there is none yet, add it and return NO_NODE.
-
-    If `is_own`, the decision is recorded in the path.
-    """
+    """Return the node after `action`, or add it and return NO_NODE; record the decision in the path if `is_own`."""
     choice = min(action - PASS, 1)
     if is_own:
         entry = tree.path[tree.length[0]]
@@ -129,10 +126,7 @@ def _follow(tree, node, state, action, is_own):
 
 @kernel
 def _select(tree, node, state, advice):
-    """Choose between passing and raising by one by PUCT, given the card that this seat has placed.
-
-    The prior favours the action `advice`.
-    """
+    """Choose between a pass and a raise by one by PUCT, given the seat's own card; the prior favours `advice`."""
     raised = PASS + state.high_bid + 1
     if state.high_bid + 1 > highest_legal_bid(state):
         return PASS

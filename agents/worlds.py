@@ -25,7 +25,7 @@ from felicity_env.game import (
 )
 from felicity_env.information import redact_state, resample_state
 from felicity_env.kernel import outlined_kernel
-from felicity_env.random_stream import RandomBits, draw_below, mix, split
+from felicity_env.random_stream import RandomBits, draw_below, mix, split, uniform
 
 MODELS = np.array([heuristic_number(code) for code in ("tuned", "tuned", "ev", "anchor")])
 SELF = heuristic_number("tuned")  # player assumed for the searching seat in playouts
@@ -64,7 +64,7 @@ def _draw_owner(world, models, scratch, slot, owner, random_bits):
             removed = nth_card(unseen, draw_below(random_bits, count_cards(unseen)))
             hand = unseen & ~(1 << removed)
         random_bits = mix(random_bits)
-        if draw_below(random_bits, 1024) < 1024 * DOUBT:
+        if uniform(random_bits) < DOUBT:
             card = nth_card(hand, draw_below(split(random_bits, 0), count_cards(hand)))
         else:
             card = _place_card(world, models[owner], scratch, owner, hand, split(random_bits, 0))

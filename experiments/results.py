@@ -29,13 +29,17 @@ def store(name: str, content: Mapping[str, Any]) -> Path:
     """Write a result to `results/NAME.json` if a result with the same settings is there, else to `runs/results`.
 
     A trial with other settings therefore never changes what the pages show. Move the first result of a new question
-    to `experiments/results` by hand. Save plots of a result in the folder of the returned path.
+    to `experiments/results` by hand. The names of setups that are not standard are appended to the name. Save plots of
+    a result beside the returned path.
     """
+    setups = content.get("setups", {})
+    name = "_".join([name, *(setup for setup in setups if not setup.startswith("standard-") and setup not in name)])
     path = RESULTS / f"{name}.json"
     if not path.exists():
         path = TRIALS / path.name
-    else:
-        stored, wanted = (_with_influence(settings["config"]) for settings in (read_result(name), content))
+    else:  # results that were stored before their setups were are of standard setups
+        both = {"setups": setups} | read_result(name), {"setups": setups, **content}
+        stored, wanted = (_with_influence(each["config"]) | {"setups": each["setups"]} for each in both)
         try:
             check_same_settings(stored, wanted, where=path, advice="it stays unchanged")
         except UserError as error:
@@ -54,6 +58,11 @@ def _with_influence(settings: Mapping[str, Any]) -> dict[str, Any]:
 def read_result(name: str) -> dict[str, Any]:
     """Read a stored result and its provenance (settings, commit, machine, ...) from `results/NAME.json`."""
     return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def to_file_name(text: str) -> str:
+    """Return a text, such as the code of a player, with `_` for all that is no letter or digit."""
+    return "".join(letter if letter.isalnum() else "_" for letter in text)
 
 
 def median_interval(samples: Sequence[float] | np.ndarray) -> dict[str, float]:

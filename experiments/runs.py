@@ -43,10 +43,7 @@ def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str,
 
 
 def train_runs(runs: Sequence[tuple[Path, Config]], *, workers: int) -> Iterator[dict[str, Any]]:
-    """Train a run for each pair of folder and settings, `workers` of them at the same time; yield results in order.
-
-    A result is the dict that `train_run` returns. With several workers the output of each process goes to FOLDER.log.
-    """
+    """Train a run for each pair of folder and settings, `workers` at the same time; yield what `train_run` returns."""
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(train_run, folder, config, quiet=workers > 1) for folder, config in runs]
         try:

@@ -27,14 +27,14 @@ from felicity_env.buffers import (
     write_acting_seeds,
 )
 from felicity_env.game import STATE, Setup
-from felicity_env.game_record import Deal, Game, check_action, draw_deal, initial_states, is_integer
+from felicity_env.game_record import Deal, Game, check_action, draw_deal, initial_states, is_integer, to_actions
 from felicity_env.information import redact_games
 from felicity_env.kernel import MAX_THREADS
 from felicity_env.observation import OBS_SIZE, PRIVILEGED_SIZE
 from felicity_env.player import View, write_observations
 from felicity_env.random_stream import check_seed, next_game_seed
 from felicity_env.rewards import reward_code
-from felicity_env.setups import find_setup, standard_setup
+from felicity_env.setups import choose_setup
 
 
 class Batch:
@@ -43,7 +43,7 @@ class Batch:
     num_games: number of games, B. num_players: seats of the standard setup, one number for all games or one per game.
     seed: seed of all deals and of the players' randomness, 0 to 2**63 - 1. reward: a key of `rewards.REWARDS`.
     open_mice: show each seat how many mice the other seats hold. setup: a `Setup`, the name of one or a JSON file, or a
-    sequence with one per game; it replaces `num_players`. threads: number of CPU threads used for each step. record:
+    sequence with one per game, instead of `num_players`. threads: number of CPU threads used for each step. record:
     keep the actions of the games in progress, which `game` returns. autoreset: begin the next game in the step that
     finishes one; without it a finished game takes no more actions.
 
@@ -89,7 +89,7 @@ class Batch:
         self.num_games, self.threads = num_games, threads
         self.reward, self.open_mice, self.autoreset = reward, bool(open_mice), bool(autoreset)
         self._reward_code = reward_code(reward)
-        self.setups = _setups_by_game(num_games, num_players, setup)
+        self.setups = _choose_setups(num_games, num_players, setup)
         self.buffers = allocate(self.setups, record=record)
         for name in self.PUBLIC:
             setattr(self, name, getattr(self.buffers, name))
@@ -205,14 +205,11 @@ class Batch:
         return games
 
     def _check_actions(self, actions: np.ndarray, games: np.ndarray) -> np.ndarray:
-        actions = np.asarray(actions)
-        if actions.shape != games.shape or not np.issubdtype(actions.dtype, np.integer):
-            raise ValueError(f"actions must be {len(games)} integers, not {actions.dtype} {list(actions.shape)}")
-        checked = np.ascontiguousarray(actions, np.int64)
+        checked = to_actions(actions, len(games))
         fault = find_illegal(self.buffers, games, checked)
         if fault >= 0:
             try:
-                check_action(self.states[games[fault]], int(actions[fault]))
+                check_action(self.states[games[fault]], int(np.asarray(actions)[fault]))
             except ValueError as error:
                 raise ValueError(f"game {games[fault]}: {error}") from None
         return checked
@@ -227,30 +224,21 @@ class Batch:
         return View(states, seats, self.decision_seeds(games))
 
     def decision_seeds(self, indices: np.ndarray | None = None) -> np.ndarray:
-        """Return 64 random bits for each seat to act, in every game or the K games at `indices`; uint64 [K].
-
-        A player derives the randomness of its decision from them.
-        """
+        """Return 64 random bits for the decision of each seat to act, in all games or at `indices`; uint64 [K]."""
         games = self._all if indices is None else self._check_indices(indices)
         seeds = np.empty(len(games), np.uint64)
         write_acting_seeds(self.buffers, games, seeds)
         return seeds
 
     def observe(self, seats: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Write the observation of one seat in each game into `out`, float32 [B, OBS_SIZE], and return it.
-
-        seats: one seat for all games, or one per game [B]. out: a new array by default.
-        """
+        """Write the observation of `seats`, one for all games or one each, into `out`, float32 [B, OBS_SIZE]."""
         seats = self._check_seats(seats)
         out = self._check_out(out, OBS_SIZE)
         write_observations(self.states, seats, self.open_mice, out)
         return out
 
     def privileged(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Write the full state of each game, hidden cards included, into `out` and return it; for critics only.
-
-        out: float32 [B, PRIVILEGED_SIZE], a new array by default. Seats are relative to the seat to act.
-        """
+        """Write each game's full state into `out`, float32 [B, PRIVILEGED_SIZE], and return it; for critics only."""
         out = self._check_out(out, PRIVILEGED_SIZE)
         if self.threads == 1:
             observe_everything_chunk(self.states, self.seats, 0, self.num_games, out)
@@ -259,10 +247,9 @@ class Batch:
         return out
 
     def game(self, index: int) -> Game:
-        """Return the record (setup, deal, actions) of the game in progress at `index`.
+        """Return the record of the game in progress at `index`, or, without `autoreset`, of the finished one.
 
-        With `autoreset=False` the game may also be finished. Raises `ValueError` unless the batch was made with
-        `record=True`, and if the game began with `start` in the middle of a deal.
+        Raises `ValueError` without `record=True`, and if the game began with `start` in the middle of a deal.
         """
         if not len(self.buffers.first_states):
             raise ValueError("actions are not kept: make the batch with record=True")
@@ -271,10 +258,7 @@ class Batch:
         return Game(self.setups[index], deal, tuple(actions.tolist()))
 
     def _check_out(self, out: np.ndarray | None, size: int) -> np.ndarray:
-        """Return `out`, or a new array if it is None; raise `ValueError` unless it is float32 of shape [B, `size`].
-
-        Compiled code does not check bounds: it would write past the end of an array that is too small.
-        """
+        """Return `out` or a new array; raise `ValueError` unless it is float32 [B, size]: kernels check no bounds."""
         shape = (self.num_games, size)
         if out is None:
             return np.empty(shape, np.float32)
@@ -316,16 +300,15 @@ def _view_bytes(states: np.ndarray) -> np.ndarray:
     return states.view(np.uint8).reshape(len(states), -1)
 
 
-def _setups_by_game(num_games: int, num_players: Any, setup: Any) -> list[Setup]:
+def _choose_setups(num_games: int, num_players: Any, setup: Any) -> list[Setup]:
     """Return the setup of each of the B games, given one setup (or number of players) for all games or one per game."""
-    if setup is not None and (isinstance(setup, Setup | str) or np.ndim(setup) == 0):
-        return [find_setup(setup)] * num_games
-    if setup is None and np.ndim(num_players) == 0:
-        return [standard_setup(num_players)] * num_games
-    name, listed = ("num_players", num_players) if setup is None else ("setup", setup)
-    if len(listed) != num_games:
-        raise ValueError(f"{name} must be one for all games or one per game: {num_games}, not {len(listed)}")
-    find = standard_setup if setup is None else find_setup
-    different = {repr(item): item for item in listed}
-    known = {text: find(item) for text, item in different.items()}  # so that a file is read only once
-    return [known[repr(item)] for item in listed]
+    if np.ndim(num_players) == 0 and np.ndim(setup) == 0:
+        return [choose_setup(num_players, setup)] * num_games
+    listed = {"num_players": num_players, "setup": setup}
+    for name, value in listed.items():
+        listed[name] = [value] * num_games if np.ndim(value) == 0 else value
+        if len(listed[name]) != num_games:
+            raise ValueError(f"{name} must be one for all games or one per game: {num_games}, not {len(value)}")
+    pairs = [(repr(pair), pair) for pair in zip(*listed.values(), strict=True)]
+    known = {text: choose_setup(*pair) for text, pair in dict(pairs).items()}  # so that a file is read only once
+    return [known[text] for text, _ in pairs]

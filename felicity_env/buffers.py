@@ -31,10 +31,7 @@ MAX_DECISIONS = MAX_ROUNDS * (MAX_SEATS + MAX_BID + MAX_SEATS)  # per round: a c
 
 
 class Buffers(NamedTuple):
-    """Arrays of a batch of B games, in the form that compiled functions take.
-
-    `Batch.PUBLIC` names the arrays that are also attributes of `Batch`.
-    """
+    """Arrays of a batch of B games as compiled functions take them; `Batch.PUBLIC` names those that `Batch` shows."""
 
     observations: np.ndarray  # float32 [B, OBS_SIZE]: observation of the seat to act
     action_masks: np.ndarray  # int8 [B, NUM_ACTIONS]: action mask of the seat to act
@@ -154,6 +151,7 @@ def acting_seed(b: Buffers, game: int) -> RandomBits:
 
 @kernel
 def play_chunk(b, indices, actions, first, last, settings):
+    """Play actions[k] in the game indices[k], for each k from `first` to last - 1."""
     for k in range(first, last):
         advance(b, indices[k], actions[k], settings)
         write_observation(b, indices[k], settings.open_mice)
@@ -161,12 +159,14 @@ def play_chunk(b, indices, actions, first, last, settings):
 
 @parallel_kernel
 def play_parallel(b, indices, actions, threads, settings):
+    """Play actions[k] in the game indices[k], for each k, in parallel threads."""
     for t in numba.prange(threads):
         play_chunk(b, indices, actions, len(indices) * t // threads, len(indices) * (t + 1) // threads, settings)
 
 
 @kernel
 def play_random_chunk(b, first, last, num_steps, settings):
+    """Play `num_steps` random actions in each game from `first` to last - 1."""
     for _ in range(num_steps):
         for game in range(first, last):
             if b.seats[game] != NO_SEAT:
@@ -176,6 +176,7 @@ def play_random_chunk(b, first, last, num_steps, settings):
 
 @parallel_kernel
 def play_random_parallel(b, num_steps, threads, settings):
+    """Play `num_steps` random actions in each game, in parallel threads."""
     games = len(b.states)
     for t in numba.prange(threads):
         play_random_chunk(b, games * t // threads, games * (t + 1) // threads, num_steps, settings)
@@ -183,18 +184,21 @@ def play_random_parallel(b, num_steps, threads, settings):
 
 @kernel
 def restart_games(b, indices, seed):
+    """Deal and begin the current episode of the games at `indices`."""
     for game in indices:
         _restart(b, game, seed)
 
 
 @kernel
 def begin_games(b, indices):
+    """Set the counters and records of the games at `indices` to their beginning; they must be dealt already."""
     for game in indices:
         _begin_game(b, game)
 
 
 @kernel
 def write_acting_observations(b, indices, open_mice):
+    """Write observation and action mask of the seat to act in the games at `indices`."""
     for game in indices:
         write_observation(b, game, open_mice)
 
@@ -210,18 +214,21 @@ def find_illegal(b, indices, actions):
 
 @kernel
 def write_acting_seeds(b, indices, out):
+    """Write the random bits for the seat to act in the game indices[k] into out[k], for each k."""
     for k in range(len(indices)):
         out[k] = acting_seed(b, indices[k])
 
 
 @kernel
 def observe_everything_chunk(states, seats, first, last, out):
+    """Write the full state, relative to seats[k], into out[k], for each k from `first` to last - 1."""
     for game in range(first, last):
         observe_everything(states[game], seats[game], out[game])
 
 
 @parallel_kernel
 def observe_everything_parallel(states, seats, threads, out):
+    """Write the full state, relative to seats[k], into out[k], for each k, in parallel threads."""
     games = len(states)
     for t in numba.prange(threads):
         observe_everything_chunk(states, seats, games * t // threads, games * (t + 1) // threads, out)

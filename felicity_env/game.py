@@ -93,10 +93,7 @@ STATE = np.dtype(
 
 @dataclass(frozen=True)
 class Setup:
-    """Setup of a game: seats, mouse cards, bank, dummy, mice, rounds and cards (R2.1-R2.5); see `setups.SETUPS`.
-
-    Raises `ValueError` with the reason if such a game cannot be played.
-    """
+    """Setup of a game (R2.1-R2.5), see `setups.SETUPS`; raises `ValueError` with the reason if it cannot be played."""
 
     seats: int
     mouse_cards: tuple[int, ...]  # mice on each mouse card when full, left to right; one card fewer than seats
@@ -177,10 +174,7 @@ def deal(state: State, seed: RandomBits) -> None:
 
 @kernel
 def begin(state: State) -> None:
-    """Fill the hands and the mouse cards and start round 1 (R2.4, R2.7).
-
-    The removed cards, the dummy's cards and the start player must be set already.
-    """
+    """Fill the hands and the mouse cards of a state whose deal is set, and start round 1 (R2.4, R2.7)."""
     for seat in range(state.num_seats):
         removed = state.removed[seat]
         state.hands[seat] = state.deck if removed == NO_CARD else state.deck & ~(1 << removed)
@@ -319,10 +313,7 @@ def pass_pays(state: State) -> int:
 
 @kernel
 def leave_auction(state: State) -> None:
-    """Pass for the acting seat, which takes the mice of the next mouse card (R4.4).
-
-    If all others have passed already, the row is discarded (R4.9).
-    """
+    """Pass: take the mice of the next mouse card (R4.4); if all others have passed, discard the row (R4.9)."""
     if is_alone(state):
         scrap_row(state)
         return
@@ -354,10 +345,7 @@ def sell(state: State, winner: int) -> None:
 
 @kernel
 def scrap_row(state: State) -> None:
-    """Discard the placed cards of this round because nobody bought the sack (R4.9).
-
-    The start player stays, and no mice are put on the mouse cards for the next round (R6.3).
-    """
+    """Discard the row because nobody bought it: the start player stays, and no mouse card is filled (R4.9, R6.3)."""
     state.last_winner, state.last_price, state.last_value = NO_SEAT, 0, 0
     finish_round(state, state.start_seat, False)
 
@@ -367,10 +355,7 @@ def scrap_row(state: State) -> None:
 
 @kernel
 def find_chased_cat(row: Any, size: int) -> int:
-    """Return the cat that a dog chases out of a sold sack, or NO_CARD if no cat leaves (R5.1-R5.7).
-
-    row: the cards of the sack, none hidden. size: number of these cards.
-    """
+    """Return the cat that a dog chases out of a sold sack, the first `size` cards of `row`, or NO_CARD (R5.1-R5.7)."""
     dogs = 0
     large = False
     lowest = highest = NO_CARD
@@ -438,10 +423,7 @@ def mice_to_fill(state: State) -> int:
 
 @kernel
 def last_pot(state: State) -> int:
-    """Return the mice on the last mouse card, which the last seat to pass takes.
-
-    It is 0 throughout a dry round, which is a round without mice on the mouse cards (R6.2).
-    """
+    """Return the mice on the last mouse card; 0 throughout a dry round, one without mice on the mouse cards (R6.2)."""
     return state.pots[state.num_seats - 2]
 
 

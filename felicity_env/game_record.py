@@ -1,7 +1,4 @@
-"""Records of games (setup, deal, actions), cards and actions as text, and checks of deals and actions.
-
-All chance is in the deal, so setup, deal and actions replay a game exactly.
-"""
+"""Records of games (setup, deal, actions), which replay exactly; cards and actions as text; checks of both."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +39,14 @@ def is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def to_actions(values: Any, count: int, subject: str = "actions") -> np.ndarray:
+    """Convert `values` to int64 [count]; raise `ValueError` that names `subject` unless they are `count` integers."""
+    array = np.asarray(values)
+    if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{subject} must be {count} integers, not {array.dtype} {list(array.shape)}")
+    return np.ascontiguousarray(array, np.int64)
+
+
 # --- the deal ---------------------------------------------------------------------------------------------------------
 
 
@@ -62,10 +67,7 @@ class Deal:
 
 
 def draw_deal(setup: Setup, seed: int, overrides: Mapping[str, Any] | None = None) -> Deal:
-    """Draw a deal from `seed`; parts in `overrides` (`removed`, `dummy`, `start_seat`) are used instead of drawn ones.
-
-    Raises `ValueError` naming the fault if `overrides` is impossible in `setup`.
-    """
+    """Draw a deal from `seed`, except the parts in `overrides`; raise `ValueError` if these are impossible."""
     states = setup.blank_state()
     deal_from_seed(states[0], np.uint64(seed))
     drawn = Deal.from_state(states[0])
@@ -141,6 +143,11 @@ def card_text(card: int) -> str:
     return CARD_TEXTS[card]
 
 
+def list_cards(cards: int) -> tuple[int, ...]:
+    """List the cards in a set of cards, an integer with one bit per card."""
+    return tuple(card for card in range(NUM_CARDS) if cards >> card & 1)
+
+
 def cards_text(cards: Iterable[int]) -> str:
     """Format cards as text, separated by blanks, as in `-8 R d`."""
     return " ".join(card_text(card) for card in cards)
@@ -155,9 +162,14 @@ def action_text(action: int) -> str:
     return "pass" if action == PASS else f"bid {action - PASS}"
 
 
+def list_legal_actions(state: State) -> tuple[int, ...]:
+    """List the legal actions of the acting seat, the lowest first."""
+    return tuple(int(nth_legal_action(state, n)) for n in range(num_legal_actions(state)))
+
+
 def legal_text(state: State) -> str:
     """Describe the legal actions of the acting seat in words and action numbers, for error messages."""
-    actions = [int(nth_legal_action(state, n)) for n in range(num_legal_actions(state))]
+    actions = list_legal_actions(state)
     if state.phase == PLACE:
         numbers = " ".join(map(str, actions))
         return f"it may place {cards_text(actions)} (action{'s' if len(actions) > 1 else ''} {numbers})"

@@ -18,12 +18,12 @@ from gymnasium.vector.utils import batch_space
 
 from felicity_env.batch import Batch
 from felicity_env.game import NUM_ACTIONS, Setup, rank, score
-from felicity_env.game_record import is_integer
+from felicity_env.game_record import is_integer, to_actions
 from felicity_env.learners import SingleLearnerGames, check_opponents
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE
 from felicity_env.player import Player, RandomPlayer
 from felicity_env.render.text import render_view
-from felicity_env.setups import find_setup, standard_setup
+from felicity_env.setups import choose_setup
 
 ILLEGAL = {
     "raise": "raise ValueError and change nothing",
@@ -36,7 +36,7 @@ FINAL_KEYS = ("score", "cat_points", "mice", "rank", "seat")
 class SeatVectorEnv(VectorEnv):
     """Games of Felicity in parallel, with one learner in each; a finished game restarts in the same step (SAME_STEP).
 
-    num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup; ignored if `setup` is given.
+    num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
     seat: the learner's seat, or None to change it from game to game. opponents: a player with `act(view)` for all other
     seats, or a list of one for each, clockwise from the learner; uniform random by default. illegal: what an illegal
     action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice: show the learner the mice of the
@@ -69,7 +69,7 @@ class SeatVectorEnv(VectorEnv):
         if render_mode is not None:
             raise ValueError("many games cannot be rendered; make a single environment to look at one")
         self.num_envs, self.illegal = num_envs, illegal
-        self.setup = standard_setup(num_players) if setup is None else find_setup(setup)
+        self.setup = choose_setup(num_players, setup)
         self.batch = Batch(num_envs, reward=reward, open_mice=open_mice, setup=self.setup, threads=threads)
         players = check_opponents(opponents, self.setup.seats - 1)
         self.games = SingleLearnerGames(self.batch, players, seat=seat)
@@ -98,15 +98,9 @@ class SeatVectorEnv(VectorEnv):
         if self.illegal == "raise":
             games.step(actions)
         else:
-            self._step_any(self._check_actions(actions))
+            self._step_any(to_actions(actions, self.num_envs))
         truncated = np.zeros(self.num_envs, np.bool_)
         return games.observations.copy(), games.rewards.copy(), games.terminated.copy(), truncated, self._infos()
-
-    def _check_actions(self, actions: np.ndarray) -> np.ndarray:
-        actions = np.asarray(actions)
-        if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
-            raise ValueError(f"actions must be {self.num_envs} integers, not {actions.dtype} {list(actions.shape)}")
-        return actions.astype(np.int64)
 
     def _step_any(self, actions: np.ndarray) -> None:
         """Play one action of each learner; illegal ones are replaced or end the game, as the setting `illegal` says."""

@@ -25,7 +25,7 @@ from felicity_env.game import (
     pass_pays,
     slot_owner,
 )
-from felicity_env.game_record import Game
+from felicity_env.game_record import Game, list_cards
 from felicity_env.kernel import kernel
 from felicity_env.observation import can_see
 from felicity_env.random_stream import RandomBits, draw_below, mix
@@ -33,10 +33,7 @@ from felicity_env.random_stream import RandomBits, draw_below, mix
 
 @kernel
 def redact_state(state: State, seat: int) -> None:
-    """Hide what `seat` may not know, in place (R8.1).
-
-    That is the hands, removed cards and face-down cards of other seats, and the dummy's cards that are not turned up.
-    """
+    """Hide in place what `seat` may not know: others' hands, removed and face-down cards, the dummy's next (R8.1)."""
     for other in range(state.num_seats):
         if other != seat:
             state.hands[other] = HIDDEN
@@ -129,19 +126,8 @@ def resample(redacted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 # --- perfect recall ---------------------------------------------------------------------------------------------------
 
-EVENTS = (
-    "",
-    "seat",
-    "hand",
-    "start",
-    "place",
-    "pass",
-    "bid",
-    "turn",
-    "sold",
-    "scrapped",
-    "pots",
-)  # the kind of an event is its index in this tuple
+# The kind of an event is its index in this tuple.
+EVENTS = ("", "seat", "hand", "start", "place", "pass", "bid", "turn", "sold", "scrapped", "pots")
 EVENTS_A_ROUND = 85  # 5 placed, at most 63 bids and 5 passes, 5 turned, 1 sold, 1 filled
 MAX_EVENTS = 3 + MAX_ROUNDS * EVENTS_A_ROUND
 EVENT_SIZE = 4  # kind, seat or slot, first number, second number
@@ -161,19 +147,19 @@ def information_state(game: Game, seat: int) -> list[Event]:
     before = None
     for action, state in game.states():
         if action is None:
-            hand = tuple(card for card in game.setup.cards if state.hands[seat] >> card & 1)
-            events += [("hand", hand), ("start", int(state.start_seat)), _pots(state)]
+            hand = list_cards(state.hands[seat])
+            events += [("hand", hand), ("start", int(state.start_seat)), _read_pots(state)]
         else:
-            events += _events_of_step(before, action, state, seat)
+            events += _list_step_events(before, action, state, seat)
         before = state.copy()
     return events
 
 
-def _pots(state: State) -> Event:
+def _read_pots(state: State) -> Event:
     return ("pots", int(state.pots.sum()))
 
 
-def _events_of_step(before: State, action: int, after: State, seat: int) -> list[Event]:
+def _list_step_events(before: State, action: int, after: State, seat: int) -> list[Event]:
     actor = int(before.seat)
     round_over = is_terminal(after) or after.round_number != before.round_number
     row = before.row if round_over else after.row
@@ -190,7 +176,7 @@ def _events_of_step(before: State, action: int, after: State, seat: int) -> list
         sold = ("sold", int(after.last_winner), int(after.last_price), int(after.last_value))
         events.append(sold if after.last_winner >= 0 else ("scrapped",))
         if not is_terminal(after):
-            events.append(_pots(after))
+            events.append(_read_pots(after))
     return events
 
 

@@ -41,8 +41,9 @@ def code_digest(*sources: Path) -> str:
     """Return 16 hex digits that change with the code of these Python files or of any project file that they import.
 
     Imports are followed through the file's own package and those of `PROJECT`, also imports inside functions. A string
-    that is the dotted name of a module, as in a table of modules to import later, counts as an import. Docstrings,
-    comments and layout do not count.
+    that is the dotted name of a module, as in a table of modules to import later, counts as an import. Comments, layout
+    and prose do not count; prose is every string that contains a blank: docstrings, help texts, error messages. All
+    else counts, also entries of tables such as `setups.SETUPS` or `rewards.REWARDS`.
     """
     digest = hashlib.sha256()
     for path in sorted(_import_closure(frozenset(path.resolve() for path in sources))):
@@ -64,7 +65,7 @@ def _import_closure(sources: frozenset[Path]) -> frozenset[Path]:
 
 
 class _Module:
-    """Parsed Python file: its code without docstrings and comments, and the project files that it imports."""
+    """Parsed Python file: its code without prose and comments, and the project files that it imports."""
 
     def __init__(self, path: Path) -> None:
         tree = ast.parse(path.read_bytes())
@@ -75,8 +76,8 @@ class _Module:
         }
         self.imports = [file for name in sorted(names) if (file := _module_file(root, name))]
         for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
-                node.body[0] = ast.Pass()
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+                node.value = ""
         self.code = ast.dump(tree)
 
 
@@ -118,18 +119,12 @@ def _module_file(root: Path, name: str) -> Path | None:
 
 
 def kernel(function: _FunctionT) -> _FunctionT:
-    """Compile a function with Numba when it is first called, and keep the machine code on disk.
-
-    The compiled function runs without the interpreter lock and is inlined into compiled callers.
-    """
+    """Compile a function at its first call, kept on disk; it runs without the interpreter lock and is inlined."""
     return _compile(function)
 
 
 def outlined_kernel(function: _FunctionT) -> _FunctionT:
-    """Compile like `kernel`, but without inlining.
-
-    For large functions with many callers: inlining them would make compilation take minutes.
-    """
+    """Compile like `kernel`, but without inlining: large functions with many callers would take minutes to compile."""
     return _compile(function, forceinline=False)
 
 
@@ -139,10 +134,7 @@ def parallel_kernel(function: _FunctionT) -> _FunctionT:
 
 
 def uncached_kernel(function: _FunctionT) -> _FunctionT:
-    """Compile like `kernel`, but without a cache on disk.
-
-    For functions made at run time, such as closures, which Numba cannot cache; their callers are cached.
-    """
+    """Compile like `kernel`, but not kept on disk: for functions made at run time, which Numba cannot cache."""
     if _CONFIG.DISABLE_JIT:
         return function
     compiled: Any = numba.njit(**_OPTIONS)(function)

@@ -12,7 +12,7 @@ import numpy as np
 
 from felicity_env.batch import Batch
 from felicity_env.game import MAX_SEATS, STATE
-from felicity_env.game_record import is_integer
+from felicity_env.game_record import is_integer, to_actions
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_SIZE
 from felicity_env.player import Player, RandomPlayer, write_observations
@@ -208,9 +208,7 @@ class SingleLearnerGames:
 
         abandon: indices of games that are ended instead; the learner's reward there is `ABANDON_REWARD`.
         """
-        actions = np.asarray(actions)
-        if actions.shape != self._all.shape:
-            raise ValueError(f"actions must be {len(self._all)} integers, not {actions.dtype} {list(actions.shape)}")
+        actions = to_actions(actions, len(self._all))
         seats = self.seats.copy()
         if abandon is None:
             self.games.step(actions)
@@ -252,10 +250,7 @@ def _check_seat(batch: Batch, seat: int | None) -> int | None:
 
 
 def check_opponents(opponents: Player | Sequence[Player] | None, num_opponents: int) -> list[Player]:
-    """Return the opponents as a list: one for all other seats (uniform random by default), or one for each seat.
-
-    Raises `ValueError` if their number does not fit or one has no method `act`.
-    """
+    """Return one opponent (uniform random by default) or one per seat in a list; raise `ValueError` for others."""
     if opponents is None:
         return [RandomPlayer()]
     players = list(opponents) if isinstance(opponents, Sequence) else [opponents]

@@ -87,18 +87,18 @@ def _parse_call(text: str) -> int:
 def dumps(game: Game) -> str:
     """Convert a game record to text, from which `loads` reads an equal one; raise `ValueError` if it is impossible."""
     check_overrides(game.setup, vars(game.deal))
-    head = [f"{FORMAT} {RULES_VERSION}", *_setup_lines(game.setup), *_deal_lines(game.deal)]
-    rounds = _round_lines(game)
+    head = [f"{FORMAT} {RULES_VERSION}", *_write_setup(game.setup), *_write_deal(game.deal)]
+    rounds = _write_rounds(game)
     return "\n".join([*head, *([""] if rounds else []), *rounds]) + "\n"
 
 
-def _setup_lines(setup: Setup) -> list[str]:
+def _write_setup(setup: Setup) -> list[str]:
     if setup in _STANDARD.values():
         return [f"players {setup.seats}"]
     return [f"setup {name} {write(getattr(setup, name))}" for name, (write, _) in _SETUP_FIELDS.items()]
 
 
-def _deal_lines(deal: Deal) -> list[str]:
+def _write_deal(deal: Deal) -> list[str]:
     lines = [f"deal start_seat {deal.start_seat}"]
     if deal.removed:
         lines.append(f"deal removed {cards_text(deal.removed)}")
@@ -107,24 +107,19 @@ def _deal_lines(deal: Deal) -> list[str]:
     return lines
 
 
-def _round_lines(game: Game) -> list[str]:
-    rounds: list[tuple[list[str], list[str]]] = []  # words to the left and to the right of the bar
+def _write_rounds(game: Game) -> list[str]:
+    rounds: list[list[str]] = []
     number, phase = 0, PLACE
     for action, state in game.states():
         if action is not None:
             if number == len(rounds):
-                rounds.append(([], []))
-            cards, calls = rounds[number]
-            if phase == PLACE:
-                cards.append(card_text(action))
-            else:
-                calls.append(PASS_SIGN if action == PASS else str(action - PASS))
+                rounds.append([f"{number + 1}:"])
+            if phase != PLACE and AUCTION_SIGN not in rounds[number]:
+                rounds[number].append(AUCTION_SIGN)
+            call = PASS_SIGN if action == PASS else str(action - PASS)
+            rounds[number].append(card_text(action) if phase == PLACE else call)
         number, phase = int(state.round_number), int(state.phase)
-    return [_round_line(k, cards, calls) for k, (cards, calls) in enumerate(rounds, 1)]
-
-
-def _round_line(number: int, cards: list[str], calls: list[str]) -> str:
-    return " ".join([f"{number}:", *cards, *([AUCTION_SIGN, *calls] if calls else [])])
+    return [" ".join(words) for words in rounds]
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -150,15 +145,14 @@ class _Turn(NamedTuple):
 
 
 def loads(text: str) -> Game:
-    """Read a game record from text and check it by a replay; a byte-order mark at the start is ignored.
-
-    Raises `ValueError` naming the line, the fault and what would be right.
-    """
+    """Read a game record from text and check it by a replay; raise `ValueError` naming the line and the fault."""
     written = text.removeprefix(_BYTE_ORDER_MARK).splitlines()
     lines = [_Line(number, line.partition("#")[0].split()) for number, line in enumerate(written, 1)]
     end = _Line(len(lines) + 1, ["the", "end"])
     lines = [line for line in lines if line.words]
-    _check_first_line(lines[0] if lines else end)
+    if not lines:
+        raise ValueError(f"the text is empty; a game begins with `{FORMAT} {RULES_VERSION}`")
+    _check_first_line(lines[0])
     first_round = next((k for k, line in enumerate(lines) if line.words[0].endswith(":")), len(lines))
     after_head = lines[first_round] if first_round < len(lines) else end
     head = _read_head(lines[1:first_round])
@@ -298,17 +292,17 @@ def _read_yes_or_no(words: list[str]) -> bool:
     return words == ["yes"]
 
 
-def _numbers_text(numbers: Sequence[int]) -> str:
+def _format_numbers(numbers: Sequence[int]) -> str:
     return " ".join(map(str, numbers))
 
 
-def _yes_or_no_text(flag: bool) -> str:
+def _format_yes_or_no(flag: bool) -> str:
     return "yes" if flag else "no"
 
 
 _SPECIAL_FIELDS: dict[str, tuple[Callable[[Any], str], Callable[[list[str]], Any]]] = {
-    "mouse_cards": (_numbers_text, _read_numbers),
-    "dummy": (_yes_or_no_text, _read_yes_or_no),
+    "mouse_cards": (_format_numbers, _read_numbers),
+    "dummy": (_format_yes_or_no, _read_yes_or_no),
     "cards": (cards_text, _read_cards),
 }
 _SETUP_FIELDS = {part.name: _SPECIAL_FIELDS.get(part.name, (str, _read_number)) for part in fields(Setup)}

@@ -220,43 +220,43 @@ def describe(observation: np.ndarray) -> dict[str, Any]:
         raise ValueError(f"an observation has shape ({OBS_SIZE},), not {observation.shape}")
     part = {s.name: observation[at : at + s.size] for s, at in zip(SECTIONS, AT, strict=True)}
     players = int(part["num_players"].argmax()) + MIN_SEATS
-    in_hands = _amounts(part["opponent_mice"], MICE_SCALE)[: players - 1]
+    in_hands = _read_amounts(part["opponent_mice"], MICE_SCALE)[: players - 1]
     return {
         "num_players": players,
         "round": int(part["round"].argmax()),
         "phase": PHASES[int(part["phase"].argmax())],
         "position": int(part["position"].argmax()),
-        "hand": _cards(part["hand"]),
-        "row": _row(part["row"].reshape(MAX_SLOTS, SLOT_SIZE)),
+        "hand": _read_cards(part["hand"]),
+        "row": _read_row(part["row"].reshape(MAX_SLOTS, SLOT_SIZE)),
         "face_up": int(part["face_up"].sum()),
-        "pots": _amounts(part["pots"], MICE_SCALE)[: players - 1],
-        "pass_pays": _amounts(part["pass_pays"], MICE_SCALE)[0],
-        "bids": _amounts(part["bids"], MICE_SCALE)[:players],
+        "pots": _read_amounts(part["pots"], MICE_SCALE)[: players - 1],
+        "pass_pays": _read_amounts(part["pass_pays"], MICE_SCALE)[0],
+        "bids": _read_amounts(part["bids"], MICE_SCALE)[:players],
         "in_auction": [bool(flag) for flag in part["in_auction"][:players]],
-        "cat_points": _amounts(part["cat_points"], POINTS_SCALE)[:players],
-        "played": [_cards(cards) for cards in part["played"].reshape(MAX_SEATS, NUM_CARDS)[:players]],
-        "dummy_played": _cards(part["dummy_played"]),
-        "mice": _amounts(part["mice"], MICE_SCALE)[0],
-        "bank": _amounts(part["bank"], MICE_SCALE)[0],
-        "high_bid": _amounts(part["high_bid"], MICE_SCALE)[0],
+        "cat_points": _read_amounts(part["cat_points"], POINTS_SCALE)[:players],
+        "played": [_read_cards(cards) for cards in part["played"].reshape(MAX_SEATS, NUM_CARDS)[:players]],
+        "dummy_played": _read_cards(part["dummy_played"]),
+        "mice": _read_amounts(part["mice"], MICE_SCALE)[0],
+        "bank": _read_amounts(part["bank"], MICE_SCALE)[0],
+        "high_bid": _read_amounts(part["high_bid"], MICE_SCALE)[0],
         "opponent_mice": in_hands if part["open_mice"][0] else None,
-        "last_round": _last_round(part) if part["last_known"][0] else None,
+        "last_round": _read_last_round(part) if part["last_known"][0] else None,
     }
 
 
-def _amounts(values: np.ndarray, scale: float) -> list[int]:
+def _read_amounts(values: np.ndarray, scale: float) -> list[int]:
     return [round(float(value) * scale) for value in values]
 
 
-def _cards(flags: np.ndarray) -> list[int]:
+def _read_cards(flags: np.ndarray) -> list[int]:
     return np.flatnonzero(flags).tolist()
 
 
-def _row(slots: np.ndarray) -> list[int | None]:
+def _read_row(slots: np.ndarray) -> list[int | None]:
     placed = slots[slots[:, 0] == 1]
     return [int(cards.argmax()) if cards.any() else None for cards in placed[:, 1:]]
 
 
-def _last_round(part: dict[str, np.ndarray]) -> tuple[int | None, int, int]:
+def _read_last_round(part: dict[str, np.ndarray]) -> tuple[int | None, int, int]:
     winner = int(part["last_winner"].argmax()) if part["last_winner"].any() else None
-    return winner, _amounts(part["last_price"], MICE_SCALE)[0], _amounts(part["last_value"], POINTS_SCALE)[0]
+    return winner, _read_amounts(part["last_price"], MICE_SCALE)[0], _read_amounts(part["last_value"], POINTS_SCALE)[0]

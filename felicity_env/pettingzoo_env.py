@@ -32,33 +32,18 @@ from felicity_env.player import View
 from felicity_env.random_stream import check_seed, decision_seed, game_seed
 from felicity_env.render.text import render_everything, render_view
 from felicity_env.rewards import reward_code, step_rewards
-from felicity_env.setups import find_setup, standard_setup
+from felicity_env.setups import choose_setup
 
 _ILLEGAL = -2
 _IN_PLAY = (  # attributes that change during a game; `clone` copies them
-    "agents",
-    "agent_selection",
-    "rewards",
-    "_cumulative_rewards",
-    "terminations",
-    "truncations",
-    "infos",
-    "_skip_agent_selection",
-    "_states",
-    "_deal",
-    "_actions",
-    "_decisions",
-    "_stream",
-    "_episode",
+    *("agents", "agent_selection", "rewards", "_cumulative_rewards", "terminations", "truncations", "infos"),
+    *("_skip_agent_selection", "_states", "_deal", "_actions", "_decisions", "_stream", "_episode"),
 )
 
 
 @kernel
 def _play(states: np.ndarray, action: int, code: int, rewards: np.ndarray) -> int:
-    """Play `action` in states[0] and write the rewards of the step into `rewards`.
-
-    Returns the next seat to act, NO_SEAT at the end of the game, or _ILLEGAL after changing nothing.
-    """
+    """Play `action` in states[0], write its rewards; return the next seat, NO_SEAT, or _ILLEGAL (no change)."""
     if not is_legal(states[0], action):
         return _ILLEGAL
     step(states[0], action)
@@ -99,7 +84,7 @@ class raw_env(AECEnv):
     """Felicity as a PettingZoo AEC environment without wrappers.
 
     Arguments
-        num_players: 3, 4 or 5 seats of the standard setup; ignored if `setup` is given.
+        num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
         reward: "win", "margin", "score" or "round"; see Rewards.
         open_mice: show each agent how many mice the others hold, which follows from public payments (R8.2).
         render_mode: "ansi" (`render` returns text), "human" (text is printed after every step) or None.
@@ -164,7 +149,7 @@ class raw_env(AECEnv):
         super().__init__()
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode must be None, 'ansi' or 'human', not {render_mode!r}")
-        self.setup = standard_setup(num_players) if setup is None else find_setup(setup)
+        self.setup = choose_setup(num_players, setup)
         self.reward, self.open_mice, self.render_mode = reward, bool(open_mice), render_mode
         self._reward_code = reward_code(reward)
         self._dense = reward == "round"
@@ -298,10 +283,7 @@ class raw_env(AECEnv):
         )
 
     def information_state(self, agent: str | int) -> list[Event]:
-        """Return all events that an agent has seen since the deal, in order (perfect recall).
-
-        `information.encode_information_state` converts them to an array of fixed size.
-        """
+        """Return all that an agent has seen since the deal, in order; `encode_information_state` makes it an array."""
         return information_state(self.game, self._find_seat(agent))
 
     def state(self) -> np.ndarray:

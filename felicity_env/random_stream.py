@@ -65,8 +65,7 @@ def next_game_seed(seed: RandomBits, game: Any, episode: Any) -> RandomBits:
 def decision_seed(game: RandomBits, seat: Any, decision: Any) -> RandomBits:
     """Return the random bits for a player's decision, given the seed `game`, the seat and the index of the decision.
 
-    The result is a sum of two mixed numbers, so that a player cannot compute the game's seed, and with it the hidden
-    cards, from it.
+    The sum of two mixed numbers hides the game's seed, and with it the hidden cards, from the player.
     """
     bits = mix(np.uint64(game) ^ np.uint64(_SEAT_STREAM))
     label = mix(np.uint64((seat << 32) | decision))
@@ -81,8 +80,5 @@ def check_seed(seed: object) -> int:
 
 
 def game_seed(seed: int, game: int, episode: int) -> int:
-    """Return the seed of episode `episode` of game `game` in `Batch(seed=seed)`.
-
-    `raw_env.reset(seed=game_seed(s, i, k))` deals exactly that game.
-    """
+    """Return the seed of an episode of game `game` in `Batch(seed=seed)`; `raw_env.reset` with it deals that game."""
     return int(next_game_seed(check_seed(seed), check_seed(game), check_seed(episode)))

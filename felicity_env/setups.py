@@ -1,12 +1,10 @@
-"""Setups of the game (seats, mouse cards, bank, ...) by name: the standard ones, and users' own in JSON files.
-
-To add a setup, add an entry to `SETUPS`; all commands then accept its name.
-"""
+"""Setups by name: add an entry to `SETUPS`, and all commands accept its name. Users' own are JSON files."""
 
 import hashlib
 import json
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
+from typing import Any
 
 from felicity_env.game import Setup
 from felicity_env.game_record import is_integer
@@ -42,6 +40,16 @@ def find_setup(setup: Setup | str | Path) -> Setup:
     raise ValueError(f"no setup {setup!r}; there are {', '.join(SETUPS)}, and files that end in .json")
 
 
+def choose_setup(num_players: Any, setup: Any) -> Setup:
+    """Return `setup`, or else the standard one; raise `ValueError` unless `num_players` is 4 (the default) or fits."""
+    if setup is None:
+        return standard_setup(num_players)
+    found = find_setup(setup)
+    if num_players not in (4, found.seats):
+        raise ValueError(f"num_players is {num_players!r}, but the setup has {found.seats} seats: give only one")
+    return found
+
+
 def setup_name(setup: Setup) -> str:
     """Return the name of a setup; without one in `SETUPS`, `custom-SEATS-DIGEST` with 8 hex digits of its fields."""
     for name, known in SETUPS.items():
@@ -51,13 +59,22 @@ def setup_name(setup: Setup) -> str:
     return f"custom-{setup.seats}-{digest}"
 
 
+def describe_setup(setup: Setup) -> dict[str, Any]:
+    """Return the name of a setup and its number of players, as a row of stored results begins with them."""
+    return {"setup": setup_name(setup), "num_players": setup.seats}
+
+
 def _read_setup(path: Path) -> Setup:
     try:
         values = json.loads(path.read_text())
         if not isinstance(values, dict):
             raise ValueError("a setup is a JSON object with the fields of Setup")
-        if unknown := values.keys() - {field.name for field in fields(Setup)}:
-            raise ValueError(f"{', '.join(sorted(unknown))} is no field of a setup")
+        defaults = {field.name: field.default for field in fields(Setup)}
+        if unknown := sorted(values.keys() - defaults.keys()):
+            raise ValueError(f"{', '.join(unknown)} is no field of a setup")
+        if missing := [name for name, default in defaults.items() if default is MISSING and name not in values]:
+            raise ValueError(f"it lacks {', '.join(missing)}")
         return Setup(**values)
     except (OSError, ValueError, TypeError) as error:
-        raise ValueError(f"no setup can be read from {path}: {error}") from error
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise ValueError(f"no setup can be read from {path}: {reason}") from error

@@ -1,5 +1,6 @@
 """Rules for all tests: a skipped test is a failed run; what a machine cannot run is deselected with its reason."""
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,17 +16,19 @@ DESELECTED = pytest.StashKey[Counter]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests marked `compiled` where kernels are plain Python (`NUMBA_DISABLE_JIT=1`)."""
+    """Deselect the tests marked `compiled` where kernels are plain Python, and those marked `linux` elsewhere."""
     from tests.support.helpers import COMPILED  # after the rewriting above
 
-    marked = [] if COMPILED else [item for item in items if item.get_closest_marker("compiled")]
-    reasons = Counter(item.get_closest_marker("compiled").args[0] for item in marked)
+    places = {} if COMPILED else {"compiled": "in plain Python"}
+    places |= {} if sys.platform == "linux" else {"linux": "outside Linux"}
+    marks = {item: mark for item in items for name in places if (mark := item.get_closest_marker(name))}
+    reasons = Counter(f"{places[mark.name]}: {mark.args[0]}" for mark in marks.values())
     config.stash[DESELECTED] = reasons
     if hasattr(config, "workeroutput"):  # a process of pytest-xdist, which reports to the main process
         config.workeroutput["deselected"] = dict(reasons)
-    if marked:
-        config.hook.pytest_deselected(items=marked)
-        items[:] = [item for item in items if item not in marked]
+    if marks:
+        config.hook.pytest_deselected(items=list(marks))
+        items[:] = [item for item in items if item not in marks]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -38,7 +41,7 @@ def pytest_testnodedown(node, error) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell why tests were deselected, and fail the run if one was skipped."""
     for reason, count in terminalreporter.config.stash.get(DESELECTED, Counter()).items():
-        terminalreporter.write_line(f"{count} deselected in plain Python: {reason}")
+        terminalreporter.write_line(f"{count} deselected {reason}")
     skipped = terminalreporter.stats.get("skipped", [])
     if skipped and terminalreporter._session is not None:
         terminalreporter.write_line(f"{len(skipped)} skipped: counted as failed", red=True)

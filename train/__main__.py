@@ -29,14 +29,9 @@ def _usage() -> str:
         f"  {name:{width}}  {algorithm.help}{' (default)' if name == DEFAULT else ''}"
         for name, algorithm in ALGORITHMS.items()
     ]
-    return "\n".join(
-        [
-            "usage: python -m train [ALGORITHM] [options]   (ALGORITHM --help lists its options)",
-            "       python -m train --resume RUN            (continues a stopped run)",
-            "",
-            *lines,
-        ]
-    )
+    start = "usage: python -m train [ALGORITHM] [options]   (ALGORITHM --help lists its options)"
+    resume = "       python -m train --resume RUN            (continues a stopped run)"
+    return "\n".join([start, resume, "", *lines])
 
 
 if __name__ == "__main__":

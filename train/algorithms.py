@@ -1,8 +1,7 @@
-"""Table of the training algorithms by name. A new algorithm needs a module and one more line in `ALGORITHMS`.
+"""Table of the training algorithms by name. A new algorithm needs a module of its own and one line in `ALGORITHMS`.
 
-The module has a trainer class (see `train.trainer.Trainer`), whose `config_class` is a dataclass derived from
-`train.config.Config`. The module is imported only when the algorithm is used, because importing torch takes
-seconds.
+The module has a trainer class (see `train.trainer.Trainer`), whose `config_class`, also in the module, is a dataclass
+derived from `train.config.Config`. It is imported only when the algorithm is used: importing torch takes seconds.
 """
 
 from importlib import import_module

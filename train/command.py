@@ -9,14 +9,16 @@ from typing import Any
 
 from rich.console import Console
 
+from agents.arena.evaluate import build_table
 from agents.policy_file import policy_json
 from agents.tools.command import read_settings
 from agents.tools.files import UserError, lock_folder
 from agents.tools.threads import use_one_blas_thread
+from felicity_env.kernel import MAX_THREADS
 from train.algorithms import DEFAULT, load_trainer
 from train.config import Config, read_config
 from train.storage import CONFIG, choose_run_folder, create_run_folder, list_checkpoints
-from train.trainer import Progress, Trainer, build_table
+from train.trainer import Progress, Trainer
 
 
 def read_arguments(arguments: Sequence[str]) -> Config:
@@ -59,6 +61,8 @@ def train(config: Config) -> int:
 def _resume(folder: Path, console: Console) -> Trainer:
     """Return the trainer of a stopped run, restored from its last checkpoint; without one the run starts again."""
     config = read_config(folder / CONFIG)
+    # A run that was started on a machine with more cores continues with those of this one.
+    config = replace(config, threads=config.threads and min(config.threads, MAX_THREADS))
     trainer = load_trainer(config.algorithm)(config, folder)
     if list_checkpoints(folder) or policy_json(folder).exists():
         trainer.restore(lambda text: _print(console, text))
@@ -85,7 +89,12 @@ def _learn(trainer: Trainer, console: Console) -> int:
 
 
 def _show_results(folder: Path, results: list[dict[str, Any]], console: Console) -> int:
-    console.print(build_table(results))
+    pairs = [
+        result | {"one": "policy", "rest": code, "measures": {"win_share": win_share}}
+        for result in results
+        for code, win_share in result["win_share"].items()
+    ]
+    console.print(build_table(pairs))
     _print(console, f"the policy plays as  net:{folder}")
     return 0
 

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import agents
-from agents.tools.files import UserError, check_same_settings
+from agents.tools.files import UserError, check_same_settings, describe_error
 from agents.tools.seeds import MAX_TRAINING_SEED
 from agents.tools.settings import (
+    SeveralSetups,
     check_at_least,
     check_not_negative,
     check_positive,
     check_range,
-    choose_setups,
+    list_setups,
     require,
 )
 from felicity_env import Setup
-from felicity_env.setups import find_setup, standard_setup
-from train.algorithms import load_trainer
+from train.algorithms import ALGORITHMS, load_trainer
 from train.opponents import SELF
 
 GPU_FACTOR = 16  # a GPU is as fast with large batches: as many updates, from better estimates
@@ -33,19 +33,15 @@ _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(SeveralSetups):
     """Settings that all algorithms have; a setting without a default here gets one from each algorithm."""
 
-    algorithm: ClassVar[str]  # key of `train.algorithms.ALGORITHMS`
     sources: ClassVar[tuple[str, ...]] = (SELF,)  # names that `mix` may contain in addition to player codes
     larger_on_gpu: ClassVar[tuple[str, ...]] = ()  # settings whose default is `GPU_FACTOR` times as large on a GPU
 
     num_players: tuple[int, ...] = (4,)
-    """Number of players in the games, 3, 4 or 5, or several numbers, as in `--num-players 3 4 5`.
-    A number that is named twice gets twice as many games."""
-    setup: tuple[str, ...] = ()
-    """Names of the setups to play, such as standard-4, or JSON files with the fields of a setup.
-    Default: the standard setups for `--num-players`. A setup that is named twice gets twice as many games."""
+    """Numbers of seats, 3 to 5; each selects the standard setup with that number.
+    A number or setup that is named twice gets twice as many games."""
     total_timesteps: int
     """Number of decisions to learn from in the whole run. More make a stronger player, with diminishing returns."""
     seed: int = 0
@@ -56,16 +52,14 @@ class Config:
     """Folder of a stopped run to continue with its stored settings; no other option may be given."""
 
     open_mice: bool
-    """Show the learner how many mice each other player holds.
-    It could count them from public events; showing them saves the counting."""
+    """Show the learner how many mice each other player holds, which it could also count from public events."""
     reward: Literal["win", "margin", "score", "round"]
     """Reward to learn from. At the end of a game: win (win share), margin (score minus the others' mean) or score.
     After every round: round (change of own mice and cat points). The evaluation measures win."""
     reward_scale: float
-    """Factor by which all rewards are multiplied. Choose it so that the return of a game is about 1 in size."""
+    """Factor by which all rewards are multiplied; choose it so that the return of a game is about 1 in size."""
     mix: tuple[str, ...]
-    """Opponents and their weights, as NAME=WEIGHT: `self` (the current policy) or player codes.
-    Opponents other than `self` keep the policy from adapting only to itself."""
+    """Opponents and weights, NAME=WEIGHT, separated by blanks: `self` (the current policy) or player codes."""
 
     num_envs: int = 512
     """Number of games played in parallel. More give better estimates for each update and need more memory."""
@@ -89,8 +83,8 @@ class Config:
     """Clip range of the probability ratio in PPO. A smaller range keeps an updated policy closer to the one before."""
     hidden_sizes: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, in the policy network and in the separate value network. Larger ones are slower."""
-    threads: int = 2
-    """Number of CPU threads; the number of physical cores is a good choice."""
+    threads: int | None = None
+    """Number of CPU threads; the number of physical cores is a good choice. Default: 2, or 1 if there is one core."""
 
     against: tuple[str, ...]
     """Codes of the players against which the policy is evaluated, during training (learning curve) and at the end."""
@@ -99,18 +93,18 @@ class Config:
     curve_deals: int = 100
     """Number of deals against each player for a point of the learning curve; each is played in every seat rotation."""
     evaluation_deals: int = 1000
-    """Number of deals in the final evaluation against each player; each is played in every seat rotation.
-    Four times as many deals halve the interval."""
+    """Number of deals in the final evaluation against each player; each is played in every seat rotation."""
 
     def __post_init__(self) -> None:
-        check_positive(self, "total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs", "threads")
+        check_positive(self, "total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs")
         check_positive(self, "curve_every", "learning_rate", "reward_scale", "clip_coef")
-        check_at_least(self, curve_deals=2, evaluation_deals=2)  # an interval needs two deals
+        check_at_least(self, curve_deals=2, evaluation_deals=2, threads=1)  # an interval needs two deals
         check_not_negative(self, "ent_coef", "ent_coef_end")
         check_range(self, 0, 1, "gamma", "gae_lambda")
         check_range(self, 0, MAX_TRAINING_SEED, "seed")
         require(bool(self.hidden_sizes) and min(self.hidden_sizes) > 0, "--hidden-sizes must be positive")
-        require(self.num_envs >= len(self._list_setups()), "--num-envs must be at least the number of setups named")
+        named = list_setups(self.setup, self.num_players)
+        require(self.num_envs >= len(named), "--num-envs must be at least the number of setups named")
         unknown = _find_unknown(self.against)
         require(not unknown, f"--against has unknown players {list(unknown)}: {'; '.join(unknown.values())}")
         require(bool(self.against), "--against needs at least one player")
@@ -119,28 +113,24 @@ class Config:
 
     def _check_mix(self) -> None:
         malformed = " ".join(text for text in self.mix if not _WEIGHT.fullmatch(text))
-        require(not malformed, f"--mix needs NAME=WEIGHT with a weight of 0 or more, not {malformed}")
+        form = "--mix needs entries NAME=WEIGHT, separated by blanks, with weights of 0 or more"
+        require(not malformed, f"{form}, not {malformed}")
         unknown = _find_unknown(name for name in self.weights if name not in self.sources)
         names, reasons = ", ".join(self.sources), "; ".join(unknown.values())
-        allowed = f"it may name {names} and player codes"
+        allowed = f"entries are separated by blanks and may name {names} and player codes"
         require(not unknown, f"--mix has unknown players {list(unknown)}; {allowed}: {reasons}")
         require(len(self.weights) == len(self.mix), "--mix names a player twice")
         require(sum(self.weights.values()) > 0, "--mix needs a weight above 0")
 
-    def _list_setups(self) -> list[Setup]:
-        """List the setups that the settings name, with repetitions."""
-        choose_setups(self.setup, self.num_players)  # its errors name the option
-        return [find_setup(name) for name in self.setup] or [standard_setup(number) for number in self.num_players]
-
     @property
-    def setups(self) -> tuple[Setup, ...]:
-        """Setups to play, without repetitions."""
-        return choose_setups(self.setup, self.num_players)
+    def algorithm(self) -> str:
+        """Name of the algorithm in `ALGORITHMS`, found by the module that defines these settings."""
+        return next(name for name, entry in ALGORITHMS.items() if entry.module == type(self).__module__)
 
     @property
     def setups_by_game(self) -> list[Setup]:
         """Setup of each parallel game, [num_envs]; games take the named setups in turn."""
-        named = self._list_setups()
+        named = list_setups(self.setup, self.num_players)
         return [named[game % len(named)] for game in range(self.num_envs)]
 
     @property
@@ -176,7 +166,7 @@ class Config:
         kind = load_trainer(values["algorithm"]).config_class
         settings = {name: value for name, value in values.items() if name not in ("algorithm", "setups")}
         if unknown := sorted(settings.keys() - {field.name for field in fields(kind)}):
-            raise ValueError(f"{kind.algorithm} has no setting {', '.join(unknown)}")
+            raise ValueError(f"{values['algorithm']} has no setting {', '.join(unknown)}")
         plain: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in settings.items()}
         return kind(**plain)
 
@@ -206,6 +196,8 @@ def read_config(path: Path) -> Config:
     try:
         values = json.loads(path.read_text())["config"]
         config = Config.from_json(values)
+    except FileNotFoundError as error:
+        raise UserError(describe_error(error)) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, UserError) as error:
         raise UserError(f"cannot read settings of `python -m train` from {path}: {error}") from error
     check_same_settings(values, config.to_json(), where=path, advice="restore the files that --setup names")

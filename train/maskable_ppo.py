@@ -23,19 +23,9 @@ from agents.tools.settings import check_at_least, check_positive, require
 from felicity_env import NUM_ACTIONS, OBS_SIZE, game_seed
 from felicity_env.learners import SingleLearnerGames
 from felicity_env.observation import OBS_HIGH, OBS_LOW
+from train import storage
 from train.config import Config
 from train.opponents import PAST, SELF, OpponentPool
-from train.storage import (
-    arrays_to_layers,
-    arrays_to_tensors,
-    explain_mismatch,
-    layers_to_arrays,
-    load_checkpoint,
-    optimizer_to_arrays,
-    restore_optimizer,
-    save_checkpoint,
-    tensors_to_arrays,
-)
 from train.trainer import Interrupt, Progress, Run, prepare_process
 
 
@@ -43,7 +33,6 @@ from train.trainer import Interrupt, Progress, Run, prepare_process
 class MaskablePPOConfig(Config):
     """Train a player with MaskablePPO of sb3-contrib: one seat of each game learns."""
 
-    algorithm: ClassVar[str] = "maskable-ppo"
     sources: ClassVar[tuple[str, ...]] = (SELF, PAST)
 
     total_timesteps: int = 6_000_000
@@ -51,8 +40,7 @@ class MaskablePPOConfig(Config):
     reward: Literal["win", "margin", "score", "round"] = "round"
     reward_scale: float = 0.05
     mix: tuple[str, ...] = ("self=0.4", "past=0.2", "anchor=0.2", "ev=0.1", "random=0.1")
-    """Opponents and their weights, as NAME=WEIGHT: `self` (the current policy), `past` (earlier policies) or codes.
-    Opponents other than `self` keep the policy from adapting only to itself."""
+    """Opponents and weights, NAME=WEIGHT, separated by blanks: `self` (the current policy), `past` or player codes."""
     num_past: int = 2
     """Number of earlier policies that serve as opponents. Each costs a call of its network in every step."""
     remember_every: int = 15
@@ -94,10 +82,7 @@ class SingleLearnerVecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Play the kept actions, then the opponents up to each learner's next decision.
-
-        Returns observations, rewards, flags of terminated games, and an info of each game.
-        """
+        """Play up to each learner's next decision; return observations, rewards, which games ended, and infos."""
         self.games.step(self._actions)
         self._lengths += 1
         terminated = self.games.terminated.copy()
@@ -197,23 +182,20 @@ class MaskablePPOTrainer:
 
     def save(self) -> None:
         """Write a checkpoint to the run folder, without the games in progress: a resumed run begins new games."""
-        policy = self.model.policy
-        arrays = tensors_to_arrays("policy.", policy.state_dict()) | optimizer_to_arrays(policy.optimizer)
-        arrays |= layers_to_arrays(self.pool.past_layers()) | {"torch_random": torch.get_rng_state().numpy()}
-        save_checkpoint(self.run.folder, arrays, self.run.describe(self.timesteps, self.updates))
+        arrays = storage.tensors_to_arrays("policy.", self.model.policy.state_dict())
+        arrays |= storage.optimizer_to_arrays(self.model.policy.optimizer)
+        arrays |= storage.layers_to_arrays(self.pool.past_layers()) | {"torch_random": torch.get_rng_state().numpy()}
+        storage.save_checkpoint(self.run.folder, arrays, self.run.describe(self.timesteps, self.updates))
 
     def restore(self, report: Callable[[str], Any]) -> None:
-        """Continue from the newest undamaged checkpoint of the run folder; raise `UserError` if none fits.
-
-        report: called with a line of text about each damaged checkpoint.
-        """
-        arrays, metadata = load_checkpoint(self.run.folder, report=report)
-        with explain_mismatch(self.run.folder):
+        """Continue from the newest undamaged checkpoint, `report` damaged ones; raise `UserError` if none fits."""
+        arrays, metadata = storage.load_checkpoint(self.run.folder, report=report)
+        with storage.explain_mismatch(self.run.folder):
             self.run.restore(metadata)
-            self.model.policy.load_state_dict(arrays_to_tensors("policy.", arrays))
-            restore_optimizer(self.model.policy.optimizer, arrays)
+            self.model.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
+            storage.restore_optimizer(self.model.policy.optimizer, arrays)
             self.pool.update(self.player())
-            self.pool.restore_past([self.run.create_player(layers) for layers in arrays_to_layers(arrays)])
+            self.pool.restore_past([self.run.create_player(layers) for layers in storage.arrays_to_layers(arrays)])
             self.updates, self.model.num_timesteps = metadata["updates"], metadata["timesteps"]
             torch.set_rng_state(torch.from_numpy(arrays["torch_random"]))
         self.env = self._create_env(restarted_at=self.timesteps)
@@ -240,10 +222,7 @@ def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> Maskable
 
 
 class _TrainingCallback(BaseCallback):
-    """Callback of the training loop: renews the opponents and sets the weight of the entropy bonus between updates.
-
-    It also measures the learning curve, saves checkpoints, shows progress, and stops training after Ctrl-C.
-    """
+    """Callback that renews opponents, sets the entropy bonus, measures, saves, shows progress, and stops on Ctrl-C."""
 
     def __init__(self, trainer: MaskablePPOTrainer, progress: Progress, interrupt: Interrupt) -> None:
         super().__init__()

@@ -73,10 +73,7 @@ class ActorCritic(nn.Module):
         return outputs[:, :NUM_ACTIONS] + torch.where(raises >= 0, added, 0.0)
 
     def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Return the log probability of each action, float32 [N, NUM_ACTIONS]; `ILLEGAL` for an illegal action.
-
-        masks: bool [N, NUM_ACTIONS], True for legal actions.
-        """
+        """Return the log probability of each action, [N, NUM_ACTIONS]; `ILLEGAL` where `masks` (bool) is False."""
         return masked_log_softmax(self.logits(observations), masks)
 
     def values(self, observations: Tensor) -> Tensor:

@@ -28,7 +28,8 @@ class _Snapshot:
         self.player: NetworkPlayer | None = None
 
     def act(self, view: View) -> np.ndarray:
-        assert self.player is not None, "no network yet"
+        if self.player is None:
+            raise ValueError("the opponents have no policy yet; call `OpponentPool.update` first")
         return self.player.act(view)
 
 
@@ -54,10 +55,7 @@ class OpponentPool:
         return self._thresholds.searchsorted(draw_uniforms(game_seeds, _SOURCE), side="right")
 
     def draw_places(self, game_seeds: np.ndarray) -> np.ndarray:
-        """Draw the opponents of K games with one learner; return their indices in seating order from the learner.
-
-        game_seeds: uint64 [K]. Returns int64 [K, MAX_SEATS]; all opponents of a game are the same.
-        """
+        """Draw one opponent for all seats of each of K games that do not learn; return its indices, [K, MAX_SEATS]."""
         return np.repeat(self._draw_players(game_seeds)[:, None], MAX_SEATS, axis=1)
 
     def draw_seating(self, game_seeds: np.ndarray, num_players: np.ndarray) -> np.ndarray:

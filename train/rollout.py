@@ -133,12 +133,10 @@ def compute_advantages(
     previous decision. The sequences of all seats end with the game.
 
     rewards: [T, B, MAX_SEATS], reward of each seat from this decision to the next one of any learner. terminated:
-    [T, B], True if the game ended in between. seats: [T, B], seat that decided. values: [T, B], the critic's value for
-    that seat.
+    [T, B], True if the game ended in between. seats, values: [T, B], seat that decided, and the critic's value for it.
 
-    Returns the advantages float32 [T, B], and bool [T, B] that is True where an advantage is complete. A seat's last
-    decision before the end of the data is incomplete, because its outcome is unknown: its advantage is 0, and only its
-    value is used.
+    Returns the advantages float32 [T, B], and bool [T, B] that is False for a seat's last decision in the data: its
+    outcome is unknown, its advantage is 0, and only its value is used.
     """
     advantages, complete = np.empty(seats.shape, np.float32), np.empty(seats.shape, np.bool_)
     following = np.empty((3, MAX_SEATS))

@@ -27,20 +27,11 @@ from agents.policy_file import Layers, policy_json
 from agents.tools.files import UserError
 from agents.tools.settings import check_not_negative, check_positive, check_range, option_name, require
 from felicity_env import game_seed
+from train import storage
 from train.config import Config, choose_device
 from train.networks import ACTIVATION, ActorCritic, match_network
 from train.opponents import OpponentPool
 from train.rollout import Rollout, compute_advantages, sample
-from train.storage import (
-    arrays_to_tensors,
-    explain_mismatch,
-    list_checkpoints,
-    load_checkpoint,
-    optimizer_to_arrays,
-    restore_optimizer,
-    save_checkpoint,
-    tensors_to_arrays,
-)
 from train.trainer import Interrupt, Progress, Run, prepare_process
 
 _GAMES, _ORDER = 0, 1  # indices of the random streams from a run's seed
@@ -51,7 +42,6 @@ _VALUES_AT_ONCE = 16384
 class SelfplayConfig(Config):
     """Train a player by self-play with PPO: all seats learn."""
 
-    algorithm: ClassVar[str] = "selfplay"
     larger_on_gpu: ClassVar[tuple[str, ...]] = ("num_envs", "batch_size", "total_timesteps", "curve_every")
 
     total_timesteps: int = 9_500_000
@@ -65,17 +55,14 @@ class SelfplayConfig(Config):
     curve_every: int = 1_000_000
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Device of the networks; auto uses a GPU if there is one.
-    On a GPU, `--num-envs`, `--batch-size`, `--total-timesteps` and `--curve-every` have defaults 16 times as large.
-    Setting one of the first three, or `--num-steps`, keeps the defaults of a CPU."""
+    """Device of the networks; auto uses a GPU if there is one, on which runs are 16 times as large by default.
+    Setting --num-envs, --num-steps, --batch-size or --total-timesteps keeps the defaults of a CPU."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it."""
     init: str | None = None
-    """Run folder or policy.json of a policy to start from; --hidden-sizes, --raises and --open-mice must fit it.
-    If the folder has a checkpoint, its critic is loaded too."""
+    """Run folder (whose critic is loaded too) or policy.json to start from; network and --open-mice must fit it."""
     raises: bool = False
-    """Compute a bid's logit from two outputs: one for the bid, one for its raise over the highest bid.
-    This helps the policy to bid relative to the highest bid."""
+    """Compute a bid's logit from two outputs, for the bid and for its raise over the highest bid, and add them."""
     kl_coef: float = 0.0
     """Weight of the KL divergence of the policy from a slow moving average of itself. Above 0 it damps oscillation."""
     average_decay: float = 0.99
@@ -83,8 +70,7 @@ class SelfplayConfig(Config):
     max_grad_norm: float = 0.5
     """Largest norm of a gradient; a gradient with a larger norm is scaled down to it."""
     vf_coef: float = 1.0
-    """Weight of the value loss.
-    The policy and value networks are separate, so it matters only through the norm of their joint gradient."""
+    """Weight of the value loss, which matters only through the norm of the joint gradient of both networks."""
     save_every: int = 20
     """Number of updates between two checkpoints; a run that is killed loses at most these updates."""
 
@@ -102,7 +88,7 @@ class SelfplayTrainer:
     config_class = SelfplayConfig
 
     def __init__(self, config: SelfplayConfig, folder: Path) -> None:
-        prepare_process(config.threads)
+        self.threads = prepare_process(config.threads)
         self.config = config
         self.run = Run(config, folder, activation=ACTIVATION)
         self.device = choose_device(config.device)
@@ -110,10 +96,10 @@ class SelfplayTrainer:
         self.policy, self.average = (
             ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device) for _ in range(2)
         )
-        if config.init and not list_checkpoints(folder):
+        if config.init and not storage.list_checkpoints(folder):
             self._load_policy(config.init)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
-        self.batch = self.run.create_games(game_seed(config.seed, _GAMES, 0), threads=config.threads)
+        self.batch = self.run.create_games(game_seed(config.seed, _GAMES, 0), threads=self.threads)
         self.games = OpponentPool(config.weights).begin_games(self.batch)
         self.rollout = Rollout(config.num_steps, config.num_envs, dtype=self.dtype, device=self.device)
         self._buffers: dict[str, Tensor] = {}
@@ -204,7 +190,7 @@ class SelfplayTrainer:
             rollout.masks[t], rollout.seats[t] = batch.action_masks, batch.seats
             logits = self.compute_logits(rollout.observations[t])
             rollout.actions[t], rollout.log_probabilities[t] = sample(
-                logits.cpu().numpy(), rollout.masks[t], batch.decision_seeds(), threads=config.threads
+                logits.cpu().numpy(), rollout.masks[t], batch.decision_seeds(), threads=self.threads
             )
             games.step(rollout.actions[t])
             rollout.rewards[t], rollout.terminated[t] = games.rewards * config.reward_scale, games.terminated
@@ -331,22 +317,20 @@ class SelfplayTrainer:
 
     def save(self) -> None:
         """Write a checkpoint to the run folder, with everything on which the rest of the run depends."""
-        arrays = tensors_to_arrays("policy.", self.policy.state_dict()) | optimizer_to_arrays(self.optimizer)
-        arrays |= tensors_to_arrays("average.", self.average.state_dict())
+        arrays = storage.tensors_to_arrays("policy.", self.policy.state_dict())
+        arrays |= storage.tensors_to_arrays("average.", self.average.state_dict())
+        arrays |= storage.optimizer_to_arrays(self.optimizer)
         arrays |= {f"games.{name}": array for name, array in self.batch.clone().items()}
-        save_checkpoint(self.run.folder, arrays, self.run.describe(self.timesteps, self.updates))
+        storage.save_checkpoint(self.run.folder, arrays, self.run.describe(self.timesteps, self.updates))
 
     def restore(self, report: Callable[[str], Any]) -> None:
-        """Continue from the newest undamaged checkpoint of the run folder; raise `UserError` if none fits.
-
-        report: called with a line of text about each damaged checkpoint.
-        """
-        arrays, metadata = load_checkpoint(self.run.folder, report=report)
-        with explain_mismatch(self.run.folder):
+        """Continue from the newest undamaged checkpoint, `report` damaged ones; raise `UserError` if none fits."""
+        arrays, metadata = storage.load_checkpoint(self.run.folder, report=report)
+        with storage.explain_mismatch(self.run.folder):
             self.run.restore(metadata)
-            self.policy.load_state_dict(arrays_to_tensors("policy.", arrays))
-            self.average.load_state_dict(arrays_to_tensors("average.", arrays))
-            restore_optimizer(self.optimizer, arrays)
+            self.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
+            self.average.load_state_dict(storage.arrays_to_tensors("average.", arrays))
+            storage.restore_optimizer(self.optimizer, arrays)
             self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
             self.batch.restore({name: arrays[f"games.{name}"] for name in self.batch.clone()})
         self.games.resume()
@@ -376,6 +360,6 @@ def _load_critic(folder: Path) -> dict[str, Tensor]:
 
     A good policy needs a trained critic: updates with an untrained one would spoil the policy.
     """
-    if not list_checkpoints(folder):
+    if not storage.list_checkpoints(folder):
         return {}
-    return arrays_to_tensors("policy.critic.", load_checkpoint(folder, report=print).arrays)
+    return storage.arrays_to_tensors("policy.critic.", storage.load_checkpoint(folder, report=print).arrays)

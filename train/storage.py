@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from torch import Tensor
 from agents.policy_file import Layers
 from agents.tools.files import UserError, write_atomically, write_json
 from agents.tools.provenance import provenance
+from felicity_env.setups import setup_name
 from train.config import Config
 
 CONFIG, CURVE, EVALUATION = "config.json", "learning_curve.json", "evaluation.json"
@@ -63,8 +65,8 @@ def create_run_folder(config: Config) -> Path:
 
 
 def _find_free_name(config: Config) -> Path:
-    seats = "-".join(str(setup.seats) for setup in config.setups)
-    stem = f"{seats}p-seed{config.seed}-{datetime.now():%Y%m%d-%H%M%S}"
+    setups = "-".join(setup_name(setup) for setup in config.setups)
+    stem = f"{setups}-seed{config.seed}-{datetime.now():%Y%m%d-%H%M%S}"
     taken = 0
     while (folder := Path("runs") / (f"{stem}-{taken}" if taken else stem)).exists():
         taken += 1
@@ -185,11 +187,6 @@ def layers_to_arrays(policies: Sequence[Layers]) -> Arrays:
 
 def arrays_to_layers(arrays: Mapping[str, np.ndarray]) -> Iterator[Layers]:
     """Yield the network layers of each policy from the arrays that `layers_to_arrays` returned."""
-    k = 0
-    while f"past.{k}.0.weight" in arrays:
-        layers, j = [], 0
-        while f"past.{k}.{j}.weight" in arrays:
-            layers.append((arrays[f"past.{k}.{j}.weight"], arrays[f"past.{k}.{j}.bias"]))
-            j += 1
-        yield layers
-        k += 1
+    for k in takewhile(lambda k: f"past.{k}.0.weight" in arrays, count()):
+        num_layers = sum(name.startswith(f"past.{k}.") for name in arrays) // 2
+        yield [(arrays[f"past.{k}.{j}.weight"], arrays[f"past.{k}.{j}.bias"]) for j in range(num_layers)]

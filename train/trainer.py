@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
-from rich.table import Table
 from stable_baselines3.common.logger import Logger, configure
 
 from agents.arena.estimates import bootstrap
@@ -28,11 +27,10 @@ from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
 from felicity_env import Batch, Player, Setup, game_seed
 from felicity_env.kernel import MAX_THREADS
-from felicity_env.setups import setup_name
+from felicity_env.setups import describe_setup, setup_name
 from train.config import Config
 from train.storage import CURVE, EVALUATION
 
-LADDER = ("random", "anchor", "ev")
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
 CURVE_STREAM, FINAL_STREAM = 1, 2  # random streams of the learning curve and of the final evaluation
 _SPREAD_STEPS = 97  # number of random decisions in the first games, so that not all are in the same round
@@ -57,31 +55,29 @@ class Trainer(Protocol):
         ...
 
     def restore(self, report: Callable[[str], Any]) -> None:
-        """Continue from the newest undamaged checkpoint of the run folder; raise `UserError` if none fits.
-
-        report: called with a line of text about each damaged checkpoint.
-        """
-        ...
+        """Continue from the newest undamaged checkpoint, `report` damaged ones; raise `UserError` if none fits."""
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
         ...
 
 
-def prepare_process(threads: int) -> None:
-    """Set the number of torch's threads in this process, and let the process keep freed memory for the next use.
+def prepare_process(threads: int | None) -> int:
+    """Set the number of torch's threads in this process and return it; None: 2, or 1 on a machine with one core.
 
-    By default, glibc returns large pieces of memory to the system as soon as they are freed, and the next minibatch
-    requests them again, page by page. This would take a tenth of the training time on a CPU. Raises `ValueError` if the
-    machine has fewer threads.
+    The process also keeps freed memory for the next use. By default, glibc returns large pieces to the system, and the
+    next minibatch requests them again, page by page, which would take a tenth of the training time on a CPU. Raises
+    `ValueError` if the machine has fewer threads.
     """
-    if not 1 <= threads <= MAX_THREADS:
-        raise ValueError(f"--threads must be 1 to {MAX_THREADS} on this machine, not {threads}")
-    torch.set_num_threads(threads)
+    number = min(2, MAX_THREADS) if threads is None else threads
+    if not 1 <= number <= MAX_THREADS:
+        raise ValueError(f"--threads must be 1 to {MAX_THREADS} on this machine, not {number}")
+    torch.set_num_threads(number)
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)
         mallopt(_M_MMAP_THRESHOLD, 2**30)
         mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+    return number
 
 
 class Run:
@@ -133,7 +129,8 @@ class Run:
         """Set learning curve and working time from a checkpoint's metadata; raise `UserError` if settings differ."""
         advice = "restore the run's config.json and the files that --setup names"
         where = f"the checkpoint in {self.folder}"
-        check_same_settings(metadata["config"], self.config.to_json(), where=where, advice=advice)
+        stored = metadata["config"] | {"threads": self.config.threads}  # the one setting that may change
+        check_same_settings(stored, self.config.to_json(), where=where, advice=advice)
         self.seconds, self.curve = metadata["seconds"], metadata["curve"]
 
     # --- measuring ---
@@ -192,49 +189,26 @@ class Run:
 
     def _evaluate(self, player: NetworkPlayer, *, num_deals: int, stream: int) -> list[dict[str, Any]]:
         """Evaluate a policy in each setup of the run."""
-        against = self.config.against
-        return [
-            evaluate_policy(player, setup, num_deals=num_deals, stream=stream, against=against)
-            for setup in self.config.setups
-        ]
+        options: dict[str, Any] = {"num_deals": num_deals, "stream": stream, "against": self.config.against}
+        return [evaluate_policy(player, setup, **options) for setup in self.config.setups]
 
 
 # --- evaluation -------------------------------------------------------------------------------------------------------
 
 
 def evaluate_policy(
-    player: Player, setup: Setup, *, num_deals: int, stream: int = 0, against: Sequence[str] = LADDER
+    player: Player, setup: Setup, *, num_deals: int, stream: int = 0, against: Sequence[str]
 ) -> dict[str, Any]:
     """Estimate the win share of `player` alone against copies of each player in `against`, in one setup.
 
-    The deals may occur in training too: with 4 or 5 players only 40,000 or 500,000 deals exist. The seeds, and with
-    them the players' randomness, are never those of training.
+    The deals may occur in training too, because few exist (40,000 with 4 players), but never with the same seeds.
     """
     seed = game_seed(SEEDS["evaluation"], stream, setup.seats)
     win_shares = {
         code: asdict(bootstrap(win_shares_against_copies(player, code, setup, num_deals=num_deals, seed=seed)))
         for code in against
     }
-    return {
-        "setup": setup_name(setup),
-        "num_players": setup.seats,
-        "par": 1 / setup.seats,
-        "win_share": win_shares,
-    }
-
-
-def build_table(results: list[dict[str, Any]]) -> Table:
-    """Build a table for the terminal: win share of a policy against each opponent in each setup, with intervals."""
-    table = Table(title="Win share of one against the rest, 95 % interval", title_justify="left")
-    for column in ("setup", "against", "win share", "interval", "par", "deals"):
-        table.add_column(column, justify="left" if column in ("setup", "against") else "right")
-    for result in results:
-        for code, win_share in result["win_share"].items():
-            against = f"{result['num_players'] - 1} x {code}"
-            interval = f"{win_share['low']:.3f} - {win_share['high']:.3f}"
-            row = (result["setup"], against, f"{win_share['value']:.3f}", interval, f"{result['par']:.3f}")
-            table.add_row(*row, str(win_share["blocks"]))
-    return table
+    return describe_setup(setup) | {"par": 1 / setup.seats, "win_share": win_shares}
 
 
 def plot_learning_curve(curve: list[dict[str, Any]], path: Path) -> None:

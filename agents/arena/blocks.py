@@ -80,16 +80,13 @@ def draw_seats(num_players: int, blocks: range, seed: int) -> np.ndarray:
     """
     orders = list(permutations(range(1, num_players)))
     block_orders = [orders[next_game_seed(seed, _ORDER_STREAM, block) % len(orders)] for block in blocks]
-    places = np.array([(0, *order) for order in block_orders])
-    return (places[:, None, :] + np.arange(num_players)[:, None]) % num_players
+    positions = np.array([(0, *order) for order in block_orders])
+    return (positions[:, None, :] + np.arange(num_players)[:, None]) % num_players
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Results of blocks (deals, each played in all rotations of the seats): arrays [blocks, rotations, players].
-
-    The players are in the order in which they were given to `play_blocks`.
-    """
+    """Results of blocks: arrays [blocks, rotations, players], with the players in the order of `play_blocks`."""
 
     measures: dict[str, np.ndarray]  # one array for each of `MEASURES`
     seats: np.ndarray  # seat of each player, see `draw_seats`
@@ -104,8 +101,8 @@ class Blocks:
         by_rotation = np.argsort(self.seats[:, :, player], axis=1)
         return np.take_along_axis(self.measures[measure][:, :, player], by_rotation, axis=1)
 
-    def block_means_by_place(self, player: int, measure: str = "win_share") -> np.ndarray:
-        """Return one measure of a player in each block by place, [blocks, places]; place 0 starts the game."""
+    def block_means_by_position(self, player: int, measure: str = "win_share") -> np.ndarray:
+        """Return one measure of a player in each block by its position after the start player, [blocks, positions]."""
         by_seat, num_players = self.block_means_by_seat(player, measure), self.rounds.shape[1]
         starts = self.rounds["start_seat"][:, 0, :1]
         return np.take_along_axis(by_seat, (starts + np.arange(num_players)) % num_players, axis=1)
@@ -143,10 +140,7 @@ def play_blocks(players: Sequence[Player], *, num_deals: int | range, seed: int,
 
 
 def estimate_measures(blocks: Blocks, players: Sequence[int]) -> dict[str, Any]:
-    """Estimate every measure (win share, margin, ...), averaged over the players with the given indices.
-
-    Returns {measure: estimate with its interval}, as stored in results.
-    """
+    """Return {measure: estimate with its interval} for the mean over the players with the given indices."""
     means = {name: np.mean([blocks.block_means(player, name) for player in players], axis=0) for name in MEASURES}
     return {name: asdict(bootstrap(values)) for name, values in means.items()}
 

@@ -59,6 +59,17 @@ def _check_blocks(blocks: np.ndarray) -> np.ndarray:
     return blocks
 
 
+def linearise_ratio(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return columns whose mean over blocks is the ratio sum(totals) / sum(counts), so that means can be bootstrapped.
+
+    The ratio is linearised at its value: each block contributes its deviation from the ratio (delta method). The
+    columns are nan if all counts are 0.
+    """
+    with np.errstate(invalid="ignore"):
+        ratio = totals.sum(axis=0) / counts.sum(axis=0)
+        return ratio + (totals - ratio * counts) / counts.mean(axis=0)
+
+
 @dataclass(frozen=True)
 class Paired:
     """Difference of two means measured on the same blocks, and the fraction of its variance that pairing removes."""

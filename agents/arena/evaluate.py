@@ -18,41 +18,33 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from agents.arena.blocks import estimate_measures
 from agents.arena.estimates import Look, SequentialTest
-from agents.arena.matches import Match, list_failures, play_matches, win_shares_against_copies
+from agents.arena.matches import Match, play_matches, summarize_pair, win_shares_against_copies
 from agents.registry import make
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import describe_measurement
-from agents.tools.settings import check_at_least, choose_setups, require
+from agents.tools.settings import SeveralSetups, check_at_least, check_positive, require
 from felicity_env.game import Setup
 from felicity_env.random_stream import game_seed
-from felicity_env.setups import STANDARD_PLAYERS, setup_name
+from felicity_env.setups import describe_setup
 
 BLOCKS_PER_LOOK = 20
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SeveralSetups):
     """Measure one player alone against copies of each opponent, and each opponent alone against copies of it."""
 
     player: Annotated[str, tyro.conf.Positional]
     """Run folder of `python -m train`, or code of a player, such as `mc:200`."""
     against: tuple[str, ...] = ("anchor", "ev", "tuned")
     """Codes of the opponents, separated by blanks, such as `anchor mc:200`."""
-    setup: tuple[str, ...] = ()
-    """Names of the setups to play, such as standard-4, or JSON files with the fields of a setup.
-    Default: the standard setups for --num-players."""
-    num_players: tuple[int, ...] = STANDARD_PLAYERS
-    """Numbers of players; for each number, its standard setup is played. Ignored if --setup is given."""
     num_deals: int = 500
-    """Number of deals in each match; each deal is played in every rotation of the seats.
-    With --sequential: largest number of deals against each opponent."""
+    """Number of deals in each match, each played in every rotation of the seats; with --sequential, the largest."""
     sequential: float | None = None
-    """Gain in win share, such as 0.02: test whether the player is stronger by this gain, instead of measuring.
-    Smaller gains need more deals."""
+    """Gain in win share, such as 0.02: test whether the player is stronger by it, instead of measuring its strength."""
     seed: int = 1
     """Seed of the deals and of the players' randomness."""
     out: Path | None = None
@@ -64,7 +56,9 @@ class Config:
     def __post_init__(self) -> None:
         require(bool(self.others), "--against must name another player")
         check_at_least(self, num_deals=2, workers=1, seed=0)
-        _ = self.setups  # raises ValueError for a setup that does not exist
+        if self.sequential is not None:
+            check_positive(self, "sequential")
+        super().__post_init__()
         for code in (self.code, *self.others):
             make(code)
 
@@ -72,11 +66,6 @@ class Config:
     def code(self) -> str:
         """Code of the player to evaluate; a run folder becomes `net:FOLDER`."""
         return f"net:{self.player}" if Path(self.player).is_dir() else self.player
-
-    @property
-    def setups(self) -> tuple[Setup, ...]:
-        """Setups to play."""
-        return choose_setups(self.setup, self.num_players)
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -94,8 +83,8 @@ def measure_player(config: Config, folder: Path, console: Console) -> dict[str, 
 
     Returns the measures of each pair, and the players that failed, as they are stored in `result.json`.
     """
-    pairs = [(one, rest) for other in config.others for one, rest in ((config.code, other), (other, config.code))]
-    matches = [Match.one_against(*pair, setup) for setup in config.setups for pair in pairs]
+    codes = [pair for other in config.others for pair in ((config.code, other), (other, config.code))]
+    matches = [Match.one_against(*pair, setup) for setup in config.setups for pair in codes]
     with PartsProgress(console) as progress:
         results = play_matches(
             dict.fromkeys(matches, config.num_deals),
@@ -105,32 +94,23 @@ def measure_player(config: Config, folder: Path, console: Console) -> dict[str, 
             deals_per_part=50,
             report=progress.report,
         )
-    rows = [
-        {
-            "setup": setup_name(match.setup),
-            "num_players": match.setup.seats,
-            "one": match.codes[0],
-            "rest": match.codes[1],
-            "par": 1 / match.setup.seats,
-            "measures": estimate_measures(results.blocks[match], [0]),
-        }
-        for match in matches
-        if match in results.blocks
-    ]
-    return {"pairs": rows, "failures": list_failures(results.failures)}
+    pairs = [summarize_pair(match, results.blocks[match]) for match in matches if match in results.blocks]
+    return {"pairs": pairs, "failures": [failure._asdict() for failure in results.failures]}
 
 
 def build_table(pairs: Sequence[dict[str, Any]]) -> Table:
-    """Build a table for the terminal: win share and margin of one player against copies of another, for each pair."""
-    table = Table(title="Win share of one against the rest, 95 % interval", title_justify="left")
-    for column in ("setup", "one", "the rest", "win share", "interval", "par", "margin"):
+    """Build a table for the terminal: win share (and margin) of one player against copies of another, for each pair."""
+    deals = " or ".join(map(str, sorted({pair["measures"]["win_share"]["blocks"] for pair in pairs}))) or 0
+    table = Table(title=f"Win share of one against the rest, 95 % interval, {deals} deals", title_justify="left")
+    has_margin = all("margin" in pair["measures"] for pair in pairs)
+    for column in ("setup", "one", "the rest", "win share", "interval", "par", *(["margin"] if has_margin else [])):
         is_name = column in ("one", "the rest")
         table.add_column(column, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold")
     for pair in pairs:
-        win_share, margin = pair["measures"]["win_share"], pair["measures"]["margin"]
-        interval = f"{win_share['low']:.3f}-{win_share['high']:.3f}"
-        row = (pair["setup"], pair["one"], _name_rest(pair), f"{win_share['value']:.3f}", interval)
-        table.add_row(*row, f"{pair['par']:.3f}", f"{margin['value']:+.1f}")
+        win_share = pair["measures"]["win_share"]
+        figures = [f"{win_share['value']:.3f}", f"{win_share['low']:.3f}-{win_share['high']:.3f}", f"{pair['par']:.3f}"]
+        margin = [f"{pair['measures']['margin']['value']:+.1f}"] if has_margin else []
+        table.add_row(pair["setup"], pair["one"], _name_rest(pair), *figures, *margin)
     return table
 
 
@@ -158,26 +138,23 @@ def compare_players(one: str, other: str, setup: Setup, config: Config) -> Look:
 
 
 def run_sequential_tests(config: Config, console: Console) -> list[dict[str, Any]]:
-    """Run a sequential test (SPRT) of whether the player is stronger than each opponent; print each verdict.
+    """Run a sequential test (SPRT) of whether the player is stronger than each opponent; print and return the results.
 
-    Returns the result of each test, as it is stored in `sequential.json`.
+    They are returned as they are stored in `sequential.json`.
     """
     rows = []
     for setup in config.setups:
         for other in config.others:
             look = compare_players(config.code, other, setup, config)
             verdict = f"is {look.verdict} than" if look.verdict else "is not yet known to be stronger than"
-            name = setup_name(setup)
-            console.print(f"{name}: {config.code} {verdict} {other}, {look.blocks} deals", highlight=False)
-            rows.append({"setup": name, "num_players": setup.seats, "other": other, **asdict(look)})
+            rows.append({**describe_setup(setup), "other": other, **asdict(look)})
+            text = f"{rows[-1]['setup']}: {config.code} {verdict} {other}, {look.blocks} deals"
+            console.print(text, highlight=False)
     return rows
 
 
 def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
-    """Measure the player, or run its sequential tests; print and return the results.
-
-    The results are written to the folder `--out` if it is given.
-    """
+    """Measure the player, or run its sequential tests; print the results, write them to `--out`, and return them."""
     started = time.monotonic()
     if config.sequential is not None:
         results: dict[str, Any] = {"sequential": run_sequential_tests(config, console)}

@@ -19,22 +19,21 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from agents.arena.blocks import measure_seats
 from agents.arena.estimates import Estimate, bootstrap
 from agents.arena.games import Games
 from agents.mixture import PolicyPlayer
 from agents.posterior import HiddenCards, compute_posteriors, draw_worlds
 from agents.registry import make
 from agents.tools.settings import check_at_least
-from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_CARDS, State
+from felicity_env.game import NO_SEAT, NUM_CARDS, State
 from felicity_env.game_record import Game
 from felicity_env.information import redact
 from felicity_env.notation import action_text, card_text, loads
 from felicity_env.player import View
 from felicity_env.random_stream import game_seed
 from felicity_env.render.text import render_view
-from felicity_env.rewards import reward_code, step_rewards
 
-_WIN = reward_code("win")
 _MIN_PROBABILITY = 0.005  # actions with a smaller probability are not listed
 
 
@@ -49,8 +48,7 @@ class Config:
     decision: int | None = None
     """Number of the decision to explain, counted from 1. Default: list all decisions of the game."""
     worlds: int = 1000
-    """Number of possible deals of the hidden cards (worlds) to play to the end for the expected win share.
-    More make its interval narrower."""
+    """Number of possible deals of the hidden cards (worlds) to play to the end for the expected win share."""
     seed: int = 0
     """Seed for drawing these worlds and for playing them to the end."""
 
@@ -105,20 +103,11 @@ def _view_states(states: np.ndarray) -> View:
 
 
 def play_worlds(game: Game, worlds: np.ndarray, seat: int, player: PolicyPlayer, *, seed: int) -> np.ndarray:
-    """Play each world (a state with all cards known) to the end with `player` in all seats.
-
-    Returns the win share of `seat` in each world, [worlds].
-    """
+    """Play each world (a state with all cards known) with `player` in all seats; return the win shares of `seat`."""
     seeds = np.array([game_seed(seed, world, 0) for world in range(len(worlds))], np.uint64)
     games = Games(game.setup, worlds, seeds, np.zeros((len(worlds), game.setup.seats), np.int64))
     games.play([player])
-    rewards = np.empty(MAX_SEATS)
-    return np.array([_compute_win_share(state, seat, rewards) for state in games.states])
-
-
-def _compute_win_share(state: State, seat: int, out: np.ndarray) -> float:
-    step_rewards(state, _WIN, out)
-    return float(out[seat])
+    return measure_seats(games, game.setup.seats)["win_share"][:, seat]
 
 
 def compute_card_probabilities(cards: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -179,10 +168,10 @@ def _list_beliefs(hidden: HiddenCards) -> Iterator[list[str]]:
 
 
 def read_game(path: Path) -> Game:
-    """Read a game from a file in text notation; raise `ValueError` naming the file and the faulty line."""
+    """Read a game from a file in text notation; raise `OSError`, or `ValueError` naming the file and faulty line."""
     try:
         return loads(path.read_text())
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 

@@ -5,12 +5,11 @@ are derived (`random_stream.decision_seed`). So the choice of players changes ne
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from agents.compiled import select_compiled
-from felicity_env import Batch, Player, Setup
+from felicity_env.batch import Batch
 from felicity_env.game import (
     AUCTION,
     DUMMY,
@@ -22,15 +21,17 @@ from felicity_env.game import (
     NUM_ACTIONS,
     PASS,
     PLACE,
+    Setup,
     is_legal,
     is_terminal,
     pass_pays,
     step,
 )
-from felicity_env.game_record import legal_text
+from felicity_env.game_record import legal_text, to_actions
 from felicity_env.kernel import kernel
 from felicity_env.learners import new_loop
 from felicity_env.notation import dumps
+from felicity_env.player import Player
 
 ROUND = np.dtype(
     (
@@ -54,12 +55,12 @@ ROUND = np.dtype(
 class PlayerError(Exception):
     """Error of a player that raised an exception or did not return integers; the message has the reason and the game.
 
-    place: index of the player. reason: text of the exception. text: the game so far in notation.
+    index: index of the player. reason: text of the exception. text: the game so far in notation.
     """
 
-    def __init__(self, place: int, reason: str, text: str) -> None:
-        super().__init__(place, reason, text)
-        self.place, self.reason, self.text = place, reason, text
+    def __init__(self, index: int, reason: str, text: str) -> None:
+        super().__init__(index, reason, text)
+        self.index, self.reason, self.text = index, reason, text
 
     def __str__(self) -> str:
         return f"{self.reason}\nin the game\n{self.text}"
@@ -94,30 +95,31 @@ class Games:
             if not len(indices):
                 break
             acting = self.seating[indices, self.batch.seats[indices]]
-            for place in np.unique(acting):
-                self._ask(int(place), players[place], indices[acting == place])
+            for index in np.unique(acting):
+                self._ask(int(index), players[index], indices[acting == index])
         buffers = self.batch.buffers
         _record_rounds(buffers.first_states.copy(), buffers.actions, buffers.lengths, self.rounds)
 
-    def _ask(self, place: int, player: Player, indices: np.ndarray) -> None:
-        actions = self._answer(place, player, indices)
+    def _ask(self, index: int, player: Player, indices: np.ndarray) -> None:
+        """Play the answers of player number `index` in the games `indices`; an illegal one forfeits its game."""
+        actions = self._answer(index, player, indices)
         legal = np.zeros(len(indices), np.bool_)
         _check_legal(self.states, indices, actions, legal)
         self.batch.step(actions[legal], indices[legal])
         self.forfeited[indices[~legal]] = self.batch.seats[indices[~legal]]
 
-    def _answer(self, place: int, player: Player, indices: np.ndarray) -> np.ndarray:
+    def _answer(self, index: int, player: Player, indices: np.ndarray) -> np.ndarray:
         try:
-            return _check_answer(player.act(self.batch.view(indices)), len(indices))
+            return to_actions(player.act(self.batch.view(indices)), len(indices), "answers of act(view)")
         except Exception as error:  # a player is foreign code: any exception is reported with the game
             game = self._find_culprit(player, indices)
-            raise PlayerError(place, f"{type(error).__name__}: {error}", self.text(game)) from error
+            raise PlayerError(index, f"{type(error).__name__}: {error}", self.text(game)) from error
 
     def _find_culprit(self, player: Player, indices: np.ndarray) -> int:
         """Return the first game in which the player also fails when asked about it alone; if none, the first game."""
         for game in indices:
             try:
-                _check_answer(player.act(self.batch.view(np.array([game]))), 1)
+                to_actions(player.act(self.batch.view(np.array([game]))), 1)
             except Exception:  # as above
                 return int(game)
         return int(indices[0])
@@ -127,13 +129,6 @@ class Games:
         state = self.states[index]
         turn = "" if is_terminal(state) else f"seat {state.seat} to act: {legal_text(state)}\n"
         return dumps(self.batch.game(index)) + turn
-
-
-def _check_answer(answer: Any, count: int) -> np.ndarray:
-    actions = np.asarray(answer)
-    if actions.shape != (count,) or not np.issubdtype(actions.dtype, np.integer):
-        raise TypeError(f"act(view) must answer with {count} integers, not {actions.dtype} {list(actions.shape)}")
-    return actions.astype(np.int64)
 
 
 @kernel

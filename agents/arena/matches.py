@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 
 from agents.arena import blocks as arena_blocks
-from agents.arena.blocks import MEASURES, Blocks, play_blocks
+from agents.arena.blocks import MEASURES, Blocks, estimate_measures, play_blocks
 from agents.arena.games import PlayerError
 from agents.registry import PLAYERS, is_search, make, player_digest
 from agents.tools.files import UserError, check_same_settings, write_atomically, write_json
@@ -32,7 +32,7 @@ from felicity_env.game import Setup
 from felicity_env.kernel import code_digest
 from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
-from felicity_env.setups import setup_name
+from felicity_env.setups import describe_setup, setup_name
 
 SEARCHES = tuple(code for code in PLAYERS if is_search(code))
 Report = Callable[[int, int, float | None], None]  # called with parts done, number of parts, seconds left
@@ -102,6 +102,12 @@ def win_shares_against_copies(
     return play_blocks([one, *rest], num_deals=num_deals, seed=seed, setup=setup).block_means(0)
 
 
+def summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
+    """Return the result of one player alone against copies of another, with all its measures, as it is stored."""
+    names = {"one": match.codes[0], "rest": match.codes[1], "par": 1 / match.setup.seats}
+    return describe_setup(match.setup) | names | {"measures": estimate_measures(blocks, [0])}
+
+
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
@@ -121,24 +127,23 @@ def open_folder(folder: Path, seed: int) -> None:
         advice = "choose another --out, or delete it"
         check_same_settings(json.loads(path.read_text()), origin, where=folder, advice=advice)
     elif any(folder.iterdir()):
-        raise UserError(f"{folder} holds something else; choose another --out")
+        raise UserError(f"{folder} is not empty and holds no tournament or evaluation; choose another --out")
     else:
         write_json(path, origin)
 
 
 def list_parts(matches: Mapping[Match, int], *, seed: int, folder: Path, deals_per_part: int) -> list[Part]:
-    """List the parts of all matches; `matches` maps each match to its number of deals.
+    """List the parts of all matches (each with its number of deals): first the first part of every match, and so on.
 
-    The first part of every match comes before the second part of any match, so that the time left can be estimated
-    early.
+    In this order the time left can be estimated early.
     """
     digests = {code: player_digest(code) for code in {code for match in matches for code in match.codes}}
     parts = []
     for match, deals in matches.items():
-        place = folder / "parts" / match.name_folder(digests)
+        match_folder = folder / "parts" / match.name_folder(digests)
         for first in range(0, deals, deals_per_part):
             last = min(first + deals_per_part, deals)
-            parts.append(Part(match, first, last, seed, place / f"{first}-{last}.npz"))
+            parts.append(Part(match, first, last, seed, match_folder / f"{first}-{last}.npz"))
     return sorted(parts, key=lambda part: part.first)
 
 
@@ -151,7 +156,7 @@ def play_part(part: Part) -> tuple[float, Failure | None]:
         deals = range(part.first, part.last)
         blocks = play_blocks([make(code) for code in codes], num_deals=deals, seed=seed, setup=setup)
     except PlayerError as error:
-        return 0.0, Failure(codes[error.place], error.reason, error.text)
+        return 0.0, Failure(codes[error.index], error.reason, error.text)
     part.path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(part.path, lambda path: _save(path, blocks))
     return time.monotonic() - started, None
@@ -256,8 +261,3 @@ class _Clock:
         """Return the mean time per deal in the completed parts of a match; if it has none, in those of all matches."""
         others = (second for seconds in self.seconds.values() for second in seconds)
         return float(np.mean(self.seconds.get(match) or list(others)))
-
-
-def list_failures(failures: Iterable[Failure]) -> list[dict[str, str]]:
-    """Return the failures of players as dictionaries, as they are stored in results."""
-    return [failure._asdict() for failure in failures]

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from agents.arena.blocks import Blocks
-from agents.arena.estimates import Estimate, bootstrap
+from agents.arena.estimates import Estimate, bootstrap, linearise_ratio
 from agents.arena.matches import MatchResults
 from felicity_env.setups import setup_name
 
@@ -43,10 +43,14 @@ def _create_panels(results: dict[str, Any], *, height: float) -> tuple[Figure, l
         pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
         panels.append(_Panel(axis, setup, pairs[0]["num_players"], list(dict.fromkeys(pair["one"] for pair in pairs))))
         axis.set(title=setup)
+        axis.grid(alpha=0.3)
     return figure, panels
 
 
 def _finish(figure: Figure, path: Path) -> None:
+    """Add a legend to the right of the last panel, if it has labels, and write the figure."""
+    if figure.axes[-1].get_legend_handles_labels()[0]:
+        figure.axes[-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(path, dpi=100)
     plt.close(figure)
 
@@ -82,8 +86,9 @@ def draw_cross_table(path: Path, results: dict[str, Any], matches: MatchResults)
         win_shares = np.full((len(codes), len(codes)), np.nan)
         for pair in results["pairs"]:
             if pair["setup"] == panel.setup:
-                place = codes.index(pair["one"]), codes.index(pair["rest"])
-                win_shares[place] = pair["measures"]["win_share"]["value"]
+                cell = codes.index(pair["one"]), codes.index(pair["rest"])
+                win_shares[cell] = pair["measures"]["win_share"]["value"]
+        axis.grid(False)
         axis.imshow(np.log(np.clip(win_shares / par, 0.1, None)), cmap="RdBu", vmin=-1.6, vmax=1.6)
         for (row, column), value in np.ndenumerate(win_shares):
             if not np.isnan(value):
@@ -93,7 +98,7 @@ def draw_cross_table(path: Path, results: dict[str, Any], matches: MatchResults)
         axis.set_xticks(range(len(codes)), codes, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
         axis.set_yticks(range(len(codes)), codes, fontsize=8)
         axis.set(title=f"{panel.setup} (par {par:.2f})", xlabel=f"{panel.num_players - 1} copies of")
-    panels[0].axis.set_ylabel("win share of one")
+    panels[0].axis.set_ylabel("win share of the single player")
     _finish(figure, path)
 
 
@@ -103,12 +108,10 @@ def draw_ratings(path: Path, results: dict[str, Any], matches: MatchResults) -> 
     for panel in panels:
         points = {code: Estimate(**results["ratings"][panel.setup][code]) for code in panel.codes}
         values = list(points.values())
-        panel.axis.errorbar(
-            [point.value for point in values], range(len(values)), xerr=_compute_errors(values), fmt="o", capsize=3
-        )
+        xs, ys = [point.value for point in values], range(len(values))
+        panel.axis.errorbar(xs, ys, xerr=_compute_errors(values), fmt="o", capsize=3)
         panel.axis.set_yticks(range(len(values)), points)
         panel.axis.set_xlabel("rating (400 points: odds of ten to one)")
-        panel.axis.grid(alpha=0.3)
     _finish(figure, path)
 
 
@@ -124,33 +127,29 @@ def draw_prices(path: Path, results: dict[str, Any], matches: MatchResults) -> N
             panel.axis.plot(VALUE_BINS[:-1] + 2, means, marker=".", label=code)
         panel.axis.plot(VALUE_BINS[3:], VALUE_BINS[3:], color="grey", linestyle=":", label="price = value")
         panel.axis.set(xlabel="value of the sack bought", ylim=(0, None))
-        panel.axis.grid(alpha=0.3)
     panels[0].axis.set_ylabel("mean price, mice")
-    _add_legend(panels)
     _finish(figure, path)
 
 
-def draw_places(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
-    """Draw each player's win share by its place after the seat that starts the game, minus its mean over all places."""
+def draw_positions(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
+    """Draw each player's win share by its position after the start player, minus its mean over all positions."""
     figure, panels = _create_panels(results, height=3.6)
     for panel in panels:
         seats = panel.num_players
         for code in panel.codes:
             tables = _list_blocks(panel, matches, code)
-            win_shares = _average_deals([blocks.block_means_by_place(0) for blocks in tables])
+            win_shares = _average_deals([blocks.block_means_by_position(0) for blocks in tables])
             differences = win_shares - win_shares.mean(axis=1, keepdims=True)
             _draw_estimates(panel, code, dict(enumerate(map(bootstrap, differences.T))))
         panel.axis.set_xticks(range(seats), ["starts", *(f"+{k}" for k in range(1, seats))])
-        panel.axis.set_xlabel("place at the start of the game")
+        panel.axis.set_xlabel("position after the start player")
         panel.axis.axhline(0, color="grey", linewidth=0.8)
-        panel.axis.grid(alpha=0.3)
     panels[0].axis.set_ylabel("win share minus the player's mean")
-    _add_legend(panels)
     _finish(figure, path)
 
 
 def _average_deals(tables: list[np.ndarray]) -> np.ndarray:
-    """Return the mean of arrays [deals, places] over the tables that played each deal; some tables have fewer deals."""
+    """Return the mean of arrays [deals, positions] over the tables that played each deal; some have fewer deals."""
     sums, counts = np.zeros_like(max(tables, key=len)), np.zeros((max(map(len, tables)), 1))
     for values in tables:
         sums[: len(values)] += values
@@ -172,15 +171,11 @@ def draw_profits(path: Path, results: dict[str, Any], matches: MatchResults) -> 
             panel.axis.boxplot(values, orientation="horizontal", tick_labels=labels, showfliers=False, showmeans=True)
         panel.axis.axvline(0, color="grey", linewidth=0.8)
         panel.axis.set_xlabel("value minus price of a sack bought (triangle: mean)")
-        panel.axis.grid(alpha=0.3)
     _finish(figure, path)
 
 
 def draw_passing(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
-    """Draw a player's gain in a round minus the mean gain of the others, if it passed first, second, ... or bought.
-
-    Rounds without mice on the mouse cards are left out.
-    """
+    """Draw a player's gain in a round minus the mean gain of the others, if it passed first, second, ... or bought."""
     figure, panels = _create_panels(results, height=3.6)
     for panel in panels:
         for code in panel.codes:
@@ -188,9 +183,7 @@ def draw_passing(path: Path, results: dict[str, Any], matches: MatchResults) -> 
         passes = [f"pass {k}" for k in range(1, panel.num_players - 1)]
         panel.axis.set_xticks(range(panel.num_players), [*passes, "last pass", "buy"])
         panel.axis.axhline(0, color="grey", linewidth=0.8)
-        panel.axis.grid(alpha=0.3)
     panels[0].axis.set_ylabel("gain in the round minus the others' mean")
-    _add_legend(panels)
     _finish(figure, path)
 
 
@@ -214,21 +207,16 @@ def _estimate_gains(panel: _Panel, matches: MatchResults, code: str) -> dict[int
 
 
 def _estimate_mean(values: np.ndarray, mask: np.ndarray) -> Estimate:
-    """Estimate the mean of `values` [games, rounds] where `mask` is true, with games as the blocks of the interval.
-
-    The mean is a ratio of sums over games; the interval linearises it.
-    """
-    sums, counts = (values * mask).sum(axis=1), mask.sum(axis=1)
-    mean = sums.sum() / counts.sum()
-    return bootstrap(mean + (sums - mean * counts) / counts.mean())
+    """Estimate the mean of `values` [games, rounds] where `mask` is true, with games as the blocks of the interval."""
+    return bootstrap(linearise_ratio((values * mask).sum(axis=1), mask.sum(axis=1)))
 
 
 def _draw_estimates(panel: _Panel, code: str, estimates: dict[int, Estimate]) -> None:
     """Draw a player's estimates with error bars; the keys of `estimates` are positions on the x axis."""
-    places, values = np.array(list(estimates)) + panel.compute_shift(code), list(estimates.values())
+    xs, values = np.array(list(estimates)) + panel.compute_shift(code), list(estimates.values())
     if values:
-        heights = [value.value for value in values]
-        panel.axis.errorbar(places, heights, yerr=_compute_errors(values), fmt="o", markersize=4, capsize=2, label=code)
+        ys = [value.value for value in values]
+        panel.axis.errorbar(xs, ys, yerr=_compute_errors(values), fmt="o", markersize=4, capsize=2, label=code)
 
 
 def _compute_errors(estimates: list[Estimate]) -> np.ndarray:
@@ -237,18 +225,11 @@ def _compute_errors(estimates: list[Estimate]) -> np.ndarray:
     return np.maximum(bounds, 0)
 
 
-def _add_legend(panels: list[_Panel]) -> None:
-    """Add a legend to the right of the last panel, if anything is drawn in it."""
-    axis = panels[-1].axis
-    if axis.get_legend_handles_labels()[0]:
-        axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-
-
 PLOTS: dict[str, Callable[[Path, dict[str, Any], MatchResults], None]] = {  # file name: function that draws it
     "cross_table": draw_cross_table,
     "ratings": draw_ratings,
     "prices": draw_prices,
-    "places": draw_places,
+    "places": draw_positions,
     "profits": draw_profits,
     "passing": draw_passing,
 }

@@ -47,11 +47,10 @@ def fit_ratings(
     together. anchor: name of the player whose rating is 0; by default the player "anchor" if there is one, else the
     mean of all ratings is 0.
 
-    The likelihood has no finite maximum for a player that always wins or always loses. A Gaussian prior on each log
-    strength, with mean 0 and standard deviation PRIOR_DEVIATION, keeps such a rating finite: a player that won all of
-    300 games is about 1300 points above its opponent. The prior weighs as much as a sixth of a game between equals,
-    which is negligible for other players with hundreds of games. The interval of a player that always won is too
-    narrow, because it also wins every resample.
+    A Gaussian prior on each log strength, with mean 0 and standard deviation PRIOR_DEVIATION, keeps the rating of a
+    player finite that always wins or always loses: one that won all of 300 games is about 1300 points above its
+    opponent. The prior weighs as much as a sixth of a game between equals. The interval of a player that always won is
+    too narrow, because it also wins every resample.
 
     Raises `ValueError` if the arrays do not fit together, if there are fewer than two blocks, or if games do not
     connect all players: ratings of groups that never met cannot be compared.
@@ -172,10 +171,7 @@ class _Pool:
         raise RuntimeError(f"the fit did not converge in {_MOST_STEPS} steps")
 
     def _count(self, game_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Count how often each player is placed, [P], and how often each sum is a divisor, [D].
-
-        game_weights: [G], how many times each game counts.
-        """
+        """Count how often each player is placed, [P], and each sum is a divisor, [D], if games have weights [G]."""
         patterns = np.bincount(self.pattern_of_game, game_weights, minlength=len(self.players))
         places = np.repeat(patterns, self.players.shape[1])
         num_sums, num_players = self.weights.shape
@@ -220,10 +216,7 @@ def _list_patterns(
 
 
 def _encode_rows(columns: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
-    """Return an integer for each row of `columns` [G, N], different for different rows; entry k is below sizes[k].
-
-    Raises `ValueError` if 64 bits are too few.
-    """
+    """Return an integer for each row of `columns` [G, N]; raise `ValueError` if it needs more than 64 bits."""
     return np.asarray(np.ravel_multi_index(tuple(columns.T), sizes))
 
 

@@ -24,9 +24,9 @@ def render_report(content: dict[str, Any]) -> str:
     players = list(dict.fromkeys(pair["one"] for pair in results["pairs"]))
     head = f"# Tournament of {', '.join(f'`{code}`' for code in players)}"
     method = (
-        f"One against copies of another: {config['num_deals']} deals for each pair, each under all rotations of the "
-        f"seats; mixed tables: {config['mixed_deals']} deals each. Seed {config['seed']}, commit {content['commit']}, "
-        f"{content['seconds']:.0f} seconds. Intervals are 95 %, by bootstrap over deals."
+        f"One player against copies of another: {config['num_deals']} deals for each pair, each under all rotations of "
+        f"the seats; mixed tables: {config['mixed_deals']} deals each. Seed {config['seed']}, commit "
+        f"{content['commit']}, {content['seconds']:.0f} seconds. Intervals are 95 %, by bootstrap over deals."
     )
     parts = [head, method, *map(_render_failure, results["failures"])]
     for setup, points in results["ratings"].items():
@@ -69,14 +69,14 @@ def render_cross_table(results: dict[str, Any], setup: str) -> str:
     codes, win_shares = list(dict.fromkeys(pair["one"] for pair in pairs)), list_win_shares(results, setup)
     cells = {pair: f"{win_share['value']:.3f}" for pair, win_share in win_shares.items()}
     rows = [(f"`{one}`", *(cells.get((one, rest), "") for rest in codes)) for one in codes]
-    head = (f"one, below; {pairs[0]['num_players'] - 1} x", *(f"`{code}`" for code in codes))
+    head = (f"player (row) against {pairs[0]['num_players'] - 1} copies of (column)", *(f"`{code}`" for code in codes))
     return format_table(head, rows) + f"\n\nPar: {pairs[0]['par']:.3f}."
 
 
 def render_pairs(pairs: list[dict[str, Any]]) -> str:
     """Return a Markdown table of all measures of each player alone against copies of each other player."""
     rows = [(f"`{pair['one']}`", f"`{pair['rest']}`", *_format_measures(pair["measures"])) for pair in pairs]
-    return format_table(("one", f"against {pairs[0]['num_players'] - 1} x", *_COLUMNS), rows)
+    return format_table(("player", f"against {pairs[0]['num_players'] - 1} copies of", *_COLUMNS), rows)
 
 
 def render_mixed(mixed: dict[str, Any], num_players: int) -> str:

@@ -9,7 +9,7 @@ seats. After Ctrl-C the same command continues. The results are `result.json`, `
 import os
 import time
 from dataclasses import asdict, dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,20 +19,20 @@ from rich.console import Console
 from agents.arena import report
 from agents.arena.blocks import MEASURES, Blocks, estimate_measures
 from agents.arena.estimates import bootstrap, compare_paired
-from agents.arena.matches import Match, MatchResults, list_failures, play_matches
+from agents.arena.matches import Match, MatchResults, play_matches, summarize_pair
 from agents.arena.ratings import fit_ratings
 from agents.registry import is_search, make
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import describe_measurement
-from agents.tools.settings import check_at_least, choose_setups, require
+from agents.tools.settings import SeveralSetups, check_at_least, require
 from felicity_env.game import Setup
-from felicity_env.setups import STANDARD_PLAYERS, setup_name
+from felicity_env.setups import describe_setup, setup_name
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(SeveralSetups):
     """Play a tournament: each player alone against copies of each other player, and tables of different players."""
 
     resumes: ClassVar[bool] = True
@@ -40,14 +40,8 @@ class Config:
     players: tuple[str, ...] = ("pass", "random", "greedy", "anchor", "ev", "tuned")
     """Codes of the players, weakest first, separated by blanks, such as `anchor mc:200`.
     The code of your own player is `package.module:function`; the function returns the player."""
-    setup: tuple[str, ...] = ()
-    """Names of the setups to play, such as standard-4, or JSON files with the fields of a setup.
-    Default: the standard setups for --num-players."""
-    num_players: tuple[int, ...] = STANDARD_PLAYERS
-    """Numbers of players; for each number, its standard setup is played. Ignored if --setup is given."""
     num_deals: int = 500
-    """Number of deals for each pair of players; each deal is played in every rotation of the seats.
-    Four times as many deals halve the intervals."""
+    """Number of deals for each pair, each played in every rotation of the seats; more give narrower intervals."""
     search_deals: int | None = None
     """Number of deals for each pair with a search player (mc, ismcts), which is slow. Default: that of --num-deals."""
     mixed_deals: int = 50
@@ -68,30 +62,20 @@ class Config:
             make(code)
         require(enough, f"--players must name at least two different players, not {named}")
         check_at_least(self, num_deals=2, search_deals=2, mixed_deals=0, workers=1, deals_per_part=1, seed=0)
-        _ = self.setups  # raises ValueError for a setup that does not exist
-
-    @property
-    def setups(self) -> tuple[Setup, ...]:
-        """Setups to play."""
-        return choose_setups(self.setup, self.num_players)
+        super().__post_init__()
 
 
 def list_matches(config: Config) -> dict[Match, int]:
     """Return all matches with their numbers of deals; for each setup, first the pairs, then the mixed tables."""
     matches = {}
+    search_deals = config.num_deals if config.search_deals is None else config.search_deals
     for setup in config.setups:
-        for one in config.players:
-            for rest in config.players:
-                if one != rest:
-                    matches[Match.one_against(one, rest, setup)] = _count_deals(config, one, rest)
+        for one, rest in permutations(config.players, 2):
+            matches[Match.one_against(one, rest, setup)] = search_deals if is_search(one, rest) else config.num_deals
         has_mixed = config.mixed_deals and setup.seats > 2  # with two seats every table is a pair
         for table in combinations(sorted(config.players), setup.seats) if has_mixed else ():
             matches[Match(table, setup)] = config.mixed_deals
     return matches
-
-
-def _count_deals(config: Config, one: str, rest: str) -> int:
-    return config.search_deals if is_search(one, rest) and config.search_deals is not None else config.num_deals
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -105,33 +89,21 @@ def summarize(config: Config, results: MatchResults) -> dict[str, Any]:
         "mixed": {setup_name(setup): measure_mixed(results, setup) for setup in setups},
         "ratings": {setup_name(setup): rate_players(results, setup) for setup in setups},
         "paired": compare_neighbours(config, results),
-        "failures": list_failures(results.failures),
+        "failures": [failure._asdict() for failure in results.failures],
     }
 
 
-def _describe(setup: Setup) -> dict[str, Any]:
-    return {"setup": setup_name(setup), "num_players": setup.seats}
-
-
 def _summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
-    """Return the results of one player alone against copies of another: measures of both, its win share by place."""
-    seats = match.setup.seats
+    """Return the results of one player alone against copies of another: of both sides, and by position at the table."""
     return {
-        **_describe(match.setup),
-        "one": match.codes[0],
-        "rest": match.codes[1],
-        "par": 1 / seats,
-        "measures": estimate_measures(blocks, [0]),
-        "measures_of_rest": estimate_measures(blocks, range(1, seats)),
-        "win_share_by_place": [asdict(bootstrap(values)) for values in blocks.block_means_by_place(0).T],
+        **summarize_pair(match, blocks),
+        "measures_of_rest": estimate_measures(blocks, range(1, match.setup.seats)),
+        "win_share_by_place": [asdict(bootstrap(values)) for values in blocks.block_means_by_position(0).T],
     }
 
 
 def measure_mixed(results: MatchResults, setup: Setup) -> dict[str, Any]:
-    """Estimate each player's measures (win share, margin, ...) over the tables at which all players differ.
-
-    For the interval, all games of one deal in which the player took part count as one block.
-    """
+    """Estimate each player's measures over the tables at which all players differ; the blocks are the deals."""
     tables = {match: blocks for match, blocks in results.blocks.items() if match.is_mixed and match.setup == setup}
     estimates = {}
     for code in sorted({code for match in tables for code in match.codes}):
@@ -156,10 +128,7 @@ def rate_players(results: MatchResults, setup: Setup) -> dict[str, Any]:
 
 
 def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, Any]]:
-    """Return the difference in win share between each player and the player named before it, on the same deals.
-
-    Both play alone against copies of the same third player.
-    """
+    """Return the difference in win share between each player and the one named before it, against the same copies."""
     rows = []
     for setup in config.setups:
         for weaker, stronger in pairwise(config.players):
@@ -169,7 +138,7 @@ def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, 
                     deals = min(len(blocks.rounds) for blocks in pair if blocks)
                     paired = compare_paired(pair[0].block_means(0)[:deals], pair[1].block_means(0)[:deals])
                     names = {"stronger": stronger, "weaker": weaker, "rest": rest}
-                    rows.append({**_describe(setup), **names, **asdict(paired)})
+                    rows.append({**describe_setup(setup), **names, **asdict(paired)})
     return rows
 
 

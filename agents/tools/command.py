@@ -10,7 +10,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, cast
 
-from agents.tools.files import UserError
+from agents.tools.files import UserError, describe_error
 
 USAGE_ERROR, INTERRUPTED = 2, 130  # exit statuses
 ConfigT = TypeVar("ConfigT")
@@ -23,14 +23,16 @@ class Verb(NamedTuple):
     help: str
 
 
-def run_verb(program: str, verbs: Mapping[str, Verb], arguments: Sequence[str] | None = None) -> int:
-    """Run the verb that the first argument names, or list the verbs; return the exit status.
+def run_verb(
+    program: str, verbs: Mapping[str, Verb], arguments: Sequence[str] | None = None, *, footer: str = ""
+) -> int:
+    """Run the verb that the first argument names, or list the verbs and `footer`; return the exit status.
 
     program: package of the command, such as "agents". arguments: by default those of the command line.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help"):
-        print(_usage(program, verbs))
+        print("\n\n".join([_format_usage(program, verbs), *([footer] if footer else [])]))
         return 0 if words else USAGE_ERROR
     if words[0] not in verbs:
         print_error(f"error: there is no {words[0]!r}; python -m {program} has {', '.join(verbs)}")
@@ -40,14 +42,14 @@ def run_verb(program: str, verbs: Mapping[str, Verb], arguments: Sequence[str] |
 
 def run_module(module_name: str, prog: str, arguments: Sequence[str]) -> int:
     """Read a module's settings (`Config`) from command-line arguments, call its `main`, and return the exit status."""
-    from agents.tools.threads import use_one_blas_thread
-
-    use_one_blas_thread()
-    module = import_module(module_name)
     config: Any = None
 
     def work() -> int | None:
         nonlocal config
+        from agents.tools.threads import use_one_blas_thread
+
+        use_one_blas_thread()
+        module = import_module(module_name)
         config = read_settings(module.Config, prog, arguments)
         return module.main(config)
 
@@ -57,8 +59,7 @@ def run_module(module_name: str, prog: str, arguments: Sequence[str]) -> int:
 def read_settings(config_class: type[ConfigT], prog: str, arguments: Sequence[str], default: Any = None) -> ConfigT:
     """Read settings from command-line arguments; those not named are the defaults, or those of `default`.
 
-    Raises `ValueError` as the dataclass does. The settings are checked after tyro has read them, because tyro would
-    put a box around the message.
+    The dataclass checks them after tyro has read them, because tyro would put a box around the message.
     """
     import tyro  # takes a while, and a list of verbs does not need it
 
@@ -71,14 +72,11 @@ def read_settings(config_class: type[ConfigT], prog: str, arguments: Sequence[st
 
 
 def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str]) -> int:
-    """Run `work` and return the exit status: its result (0 for None), 2 after an error of the user, 130 after Ctrl-C.
-
-    interrupted: returns the message to print after Ctrl-C.
-    """
+    """Run `work`; return its status, 2 after a user's error, or 130 after Ctrl-C, with `interrupted()` printed."""
     try:
         return work() or 0
     except (UserError, ValueError, OSError) as error:
-        print_error(f"error: {error}")
+        print_error(f"error: {describe_error(error)}")
         return USAGE_ERROR
     except KeyboardInterrupt:
         print_error(f"stopped; {interrupted()}")
@@ -95,7 +93,7 @@ def _advice(config: Any) -> str:
     return "the same command goes on from here" if getattr(config, "resumes", False) else "nothing was stored"
 
 
-def _usage(program: str, verbs: Mapping[str, Verb]) -> str:
+def _format_usage(program: str, verbs: Mapping[str, Verb]) -> str:
     width = max(map(len, verbs))
     lines = [f"  {name:{width}}  {verb.help}" for name, verb in verbs.items()]
     return "\n".join([f"usage: python -m {program} VERB [options]   (VERB --help lists its options)", "", *lines])

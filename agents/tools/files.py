@@ -1,7 +1,4 @@
-"""Safe writing of files and folders.
-
-Writes are atomic, only one process may use a folder, and a folder made with other settings is refused.
-"""
+"""Safe writing of files: atomically, by one process in a folder, and not among results of other settings."""
 
 import errno
 import json
@@ -19,10 +16,7 @@ class UserError(Exception):
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file by `write(temporary)`, and rename it to `path` once it is complete on the disk.
-
-    Raises `UserError` if that fails; the file that was at `path` before is then unchanged.
-    """
+    """Write a file by `write(temporary)` and rename it to `path`; if that fails, change nothing, raise `UserError`."""
     temporary = path.with_name(path.name + ".part")
     try:
         write(temporary)
@@ -51,16 +45,20 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def describe_error(error: Exception) -> str:
+    """Describe an error in words; one of the operating system with its file, as `there is no file runs/x`."""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"there is no file {error.filename}"
+    return f"{error.filename}: {_reason(error)}" if isinstance(error, OSError) and error.filename else str(error)
+
+
 def _reason(error: OSError) -> str:
-    return "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
+    return "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error)).lower()
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock `folder` for this process until the context or the process ends.
-
-    Raises `UserError` if another process holds the lock.
-    """
+    """Lock `folder` for this process until the context ends; raise `UserError` if another process holds the lock."""
     try:
         with filelock.FileLock(folder / ".lock", blocking=False):
             yield
@@ -69,10 +67,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def check_same_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any], *, where: object, advice: str) -> None:
-    """Raise `UserError` unless the settings stored with earlier results equal those wanted now.
-
-    Both are compared as JSON. The message names `where` they are stored, the settings that differ, and the advice.
-    """
+    """Raise `UserError` naming the settings that differ, with `advice`, unless both are equal as JSON."""
     plain = json.loads(json.dumps(wanted, default=str))
     if different := [name for name in {**stored, **plain} if stored.get(name) != plain.get(name)]:
         raise UserError(f"{where} was written with other settings ({', '.join(different)}); {advice}")

@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from felicity_env.setups import setup_name
+
 PACKAGES = ("felicity-env", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib")
 RENDERED = ("experiments/results", "README.md")  # outputs of experiments, which do not change what experiments do
 
@@ -19,12 +21,15 @@ def describe_measurement(command: str, config: Any, *, started: float) -> dict[s
     """Return the provenance that is stored with a result: command, settings, seconds, commit, versions, machine.
 
     command: module and verb, such as "agents tournament"; the arguments of the command line are appended. config: a
-    dataclass or a mapping. started: `time.monotonic()` at the beginning.
+    dataclass or a mapping; if it has `setups`, their fields are stored by name. started: `time.monotonic()` at the
+    beginning.
     """
     settings = asdict(config) if is_dataclass(config) and not isinstance(config, type) else config
+    setups = {setup_name(setup): asdict(setup) for setup in getattr(config, "setups", ())}
     return {
         "command": " ".join(["python", "-m", command, *sys.argv[2:]]),
         "config": json.loads(json.dumps(settings, default=str)),
+        **({"setups": setups} if setups else {}),
         "seconds": round(time.monotonic() - started, 1),
         **provenance(),
     }
@@ -40,10 +45,7 @@ def provenance() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit of the Git checkout, or "unknown" if this is not a Git checkout.
-
-    "+" is appended if files other than results are changed.
-    """
+    """Return the Git commit, with "+" if files other than results are changed, or "unknown" outside a Git checkout."""
     try:
         changes = _git("status", "--porcelain", "--", ":/", *(f":(top,exclude){path}" for path in RENDERED))
         return _git("rev-parse", "--short=12", "HEAD") + ("+" if changes else "")

@@ -1,11 +1,12 @@
-"""Checks of settings that several commands share; each raises a `ValueError` that names the command-line option."""
+"""Settings that several commands share: the choice of setups, and checks that name the command-line option."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from felicity_env import Setup
-from felicity_env.setups import find_setup, standard_setup
+from felicity_env.game import Setup
+from felicity_env.setups import STANDARD_PLAYERS, find_setup, standard_setup
 
 
 def require(condition: bool, message: str) -> None:
@@ -54,18 +55,74 @@ def check_seeds(seeds: Iterable[int], *, at_least: int = 1) -> None:
     require(enough, f"--seeds needs different numbers, at least {at_least}, not {listed}")
 
 
-def choose_setups(setup: Iterable[str], num_players: Iterable[int]) -> tuple[Setup, ...]:
-    """Return the setups named by the option `--setup`, or, if it is empty, the standard setups of `--num-players`.
+def list_setups(setup: Iterable[str], num_players: Iterable[int]) -> list[Setup]:
+    """List the setups named by the option `--setup`, or, if it is empty, the standard setups of `--num-players`.
 
-    Duplicates are dropped; the order is kept. Raises `ValueError` naming the option and what it may be.
+    A setup that is named twice is listed twice. Raises `ValueError` naming the option and what it may be.
     """
+    names = list(setup)
     try:
-        named = [find_setup(name) for name in setup]
+        setups = [find_setup(name) for name in names] or [standard_setup(number) for number in num_players]
     except ValueError as error:
-        raise ValueError(f"--setup: {error}") from error
-    try:
-        setups = named or [standard_setup(number) for number in num_players]
-    except ValueError as error:
-        raise ValueError(f"--num-players: {error}") from error
+        text = f"--setup: {error}" if names else str(error).replace("num_players", "--num-players")
+        raise ValueError(text) from error
     require(bool(setups), "--num-players needs at least one number")
-    return tuple(dict.fromkeys(setups))
+    return setups
+
+
+def choose_setups(setup: Iterable[str], num_players: Iterable[int]) -> tuple[Setup, ...]:
+    """Return the setups of `list_setups` without repetitions, in the same order."""
+    return tuple(dict.fromkeys(list_setups(setup, num_players)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneSetup:
+    """Settings that choose one setup (number of seats, mouse cards, bank)."""
+
+    num_players: int = 4
+    """Number of seats, 3 to 5; it selects the standard setup with that number."""
+    setup: str | None = None
+    """Name of a setup or a JSON file that defines one, for other mouse cards or banks; replaces --num-players."""
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` unless the chosen setup exists."""
+        _ = self.setups
+
+    @property
+    def setups(self) -> tuple[Setup, ...]:
+        """Chosen setup, alone in a tuple."""
+        return choose_setups([self.setup] if self.setup else [], [self.num_players])
+
+    @property
+    def chosen_setup(self) -> Setup:
+        """Setup named by `setup` or, if none is named, the standard setup for `num_players` seats."""
+        return self.setups[0]
+
+    @property
+    def setup_word(self) -> str:
+        """Value of the option `--setup` that chooses this setup."""
+        return self.setup or f"standard-{self.num_players}"
+
+    @property
+    def training_setup(self) -> dict[str, Any]:
+        """The settings `num_players` and `setup` as a training run takes them: as tuples, by name."""
+        return {"num_players": (self.num_players,), "setup": (self.setup,) if self.setup else ()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeveralSetups:
+    """Settings that choose several setups (number of seats, mouse cards, bank), to be played in turn."""
+
+    num_players: tuple[int, ...] = STANDARD_PLAYERS
+    """Numbers of seats, 3 to 5; each selects the standard setup with that number."""
+    setup: tuple[str, ...] = ()
+    """Names of setups or JSON files that define them, for other mouse cards or banks; they replace --num-players."""
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` unless all chosen setups exist."""
+        _ = self.setups
+
+    @property
+    def setups(self) -> tuple[Setup, ...]:
+        """Setups named by `setup` or, if none is named, the standard setups for each number in `num_players`."""
+        return choose_setups(self.setup, self.num_players)

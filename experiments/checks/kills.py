@@ -8,7 +8,6 @@ with those of runs with the same seed that were never killed.
 import itertools
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -32,6 +31,7 @@ SMALL = SelfplayConfig(
     batch_size=256,
     hidden_sizes=(32,),
     threads=1,
+    device="cpu",
     save_every=1,
     curve_every=4000,
     curve_deals=2,
@@ -81,7 +81,7 @@ def run_until_killed(folder: Path, command: list[str], wait: float, *, in_save: 
     while process.poll() is None and (time.monotonic() < until or (in_save and not is_saving(folder))):
         time.sleep(0.0002)
     if is_killed := process.poll() is None:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
     process.stdout.close()
     process.wait()
     return is_killed, is_killed and is_saving(folder)
@@ -96,10 +96,7 @@ def read_outcome(folder: Path) -> tuple[bytes, list[Any]]:
 def finish_with_kills(
     folder: Path, command: list[str], config: Config, rng: np.random.Generator, most: int
 ) -> dict[str, int]:
-    """Run a training to its end, but kill and resume it up to `most` times; return the numbers of kills.
-
-    kills: all kills. in_save: those while a checkpoint was being written.
-    """
+    """Run a training to its end with up to `most` kills; return how many there were, in all and while saving."""
     counts = {"kills": 0, "in_save": 0}
     while not (folder / EVALUATION).exists():
         wait = 1e9 if counts["kills"] >= most else rng.random() * config.longest_wait

@@ -32,8 +32,8 @@ from agents.tools.seeds import SEEDS
 from agents.tools.settings import check_at_least
 from experiments.game.columns import resample_means, round_estimate
 from experiments.results import write_result
-from felicity_env import Setup, game_seed
-from felicity_env.setups import STANDARD_PLAYERS, setup_name, standard_setup
+from felicity_env import game_seed
+from felicity_env.setups import STANDARD_PLAYERS, describe_setup, standard_setup
 
 COVERAGE = (("anchor", "tuned", 4), ("tuned", "anchor", 3))  # one seat, all other seats, number of players
 SEQUENTIAL = (("anchor", "anchor"), ("anchor", "greedy"), ("ev", "anchor"))  # equal, slightly, much stronger
@@ -54,7 +54,7 @@ PIECE = 2000  # number of blocks played at once, to limit memory
 
 @dataclass(frozen=True)
 class Config:
-    """Check the intervals and tests of the arena on games whose true win shares are known."""
+    """Check the intervals and tests of the arena on games in standard setups whose true win shares are known."""
 
     resumes: ClassVar[bool] = False
     truth_deals: int = 50_000
@@ -90,13 +90,6 @@ def estimate_rate(hits: Sequence[bool]) -> dict[str, Any]:
     return {"value": fraction, "low": centre - reach, "high": centre + reach, "trials": trials}
 
 
-def _name_setup(setup: Setup) -> dict[str, Any]:
-    return {"setup": setup_name(setup), "num_players": setup.seats}
-
-
-# --- coverage ---------------------------------------------------------------------------------------------------------
-
-
 def measure_coverage(one: str, rest: str, num_players: int, *, config: Config, seed: int) -> dict[str, Any]:
     """Measure how many 95 % intervals contain the true win share of player `one` against copies of `rest`.
 
@@ -109,14 +102,11 @@ def measure_coverage(one: str, rest: str, num_players: int, *, config: Config, s
     return {
         "one": one,
         "rest": rest,
-        **_name_setup(standard_setup(num_players)),
+        **describe_setup(standard_setup(num_players)),
         "truth": asdict(truth),
         "mean_width": float(np.mean([estimate.high - estimate.low for estimate in estimates])),
         "covered": estimate_rate([estimate.low <= truth.value <= estimate.high for estimate in estimates]),
     }
-
-
-# --- sequential test --------------------------------------------------------------------------------------------------
 
 
 def compute_differences(one: str, other: str, blocks: range, seed: int) -> np.ndarray:
@@ -157,9 +147,6 @@ def measure_sequential(one: str, other: str, *, config: Config, seed: int) -> di
     }
 
 
-# --- paired differences -----------------------------------------------------------------------------------------------
-
-
 def measure_paired(one: str, other: str, rest: str, *, config: Config, seed: int) -> dict[str, Any]:
     """Compare two players on the same deals, each alone against three copies of `rest`.
 
@@ -191,9 +178,6 @@ def _estimate_reduction(first: np.ndarray, second: np.ndarray, value: float) -> 
     return round_estimate(value, *np.percentile(reductions, INTERVAL), blocks=len(first))
 
 
-# --- copies -----------------------------------------------------------------------------------------------------------
-
-
 def measure_copies(num_players: int, *, config: Config, seed: int) -> dict[str, Any]:
     """Measure how far the win share of copies of a player without randomness is from par (1 / number of players).
 
@@ -204,14 +188,11 @@ def measure_copies(num_players: int, *, config: Config, seed: int) -> dict[str, 
     estimates = [bootstrap(column) for column in win_shares.T]
     return {
         "player": DETERMINISTIC,
-        **_name_setup(standard_setup(num_players)),
+        **describe_setup(standard_setup(num_players)),
         "blocks": len(win_shares),
         "furthest_from_par": float(np.abs(win_shares - 1 / num_players).max()),
         "width": max(estimate.high - estimate.low for estimate in estimates),
     }
-
-
-# --- all checks -------------------------------------------------------------------------------------------------------
 
 
 def measure(config: Config) -> dict[str, list[dict[str, Any]]]:
@@ -232,7 +213,8 @@ def find_faults(results: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     """Yield a message for each statistic of the arena that is wrong."""
     for row in results["coverage"]:
         if not COVERED[0] <= row["covered"]["value"] <= COVERED[1]:
-            yield f"{row['covered']['value']:.1%} of the intervals of {row['one']} against {row['rest']} hold the truth"
+            match = f"{row['one']} against {row['rest']}"
+            yield f"{row['covered']['value']:.1%} of the intervals of {match} contain the true win share"
     for row in results["sequential"]:
         is_equal, rate = row["one"] == row["other"], row["stronger"]
         if is_equal and rate["low"] > ERROR:

@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 from rich.progress import track
 
-import agents
 from agents.tools.seeds import SEEDS
-from agents.tools.settings import check_at_least, check_range, require
+from agents.tools.settings import SeveralSetups, check_at_least, check_range
 from experiments.game.cards import compute_card_columns, compute_holding_columns
 from experiments.game.columns import estimate_columns
 from experiments.game.copies import Copies, play_copies
@@ -28,9 +27,9 @@ from experiments.game.plots import draw_figures
 from experiments.game.rounds import compute_round_columns
 from experiments.game.seats import compute_seat_columns
 from experiments.results import write_result
-from experiments.settings import SeveralSetups
+from experiments.settings import check_players
 from felicity_env import game_seed
-from felicity_env.setups import setup_name
+from felicity_env.setups import describe_setup
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,9 @@ class Config(SeveralSetups):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(bool(self.players), "--players must name a player")
+        check_players(self, "players")
         check_at_least(self, num_deals=2, curve_deals=2, seed=0)
         check_range(self, 0, 1, "tremble")
-        for code in self.players:
-            agents.make(code)
 
 
 def list_copies(config: Config) -> list[Copies]:
@@ -80,8 +77,7 @@ def measure_copies(copies: Copies) -> dict[str, Any]:
     ):
         columns |= compute_columns(games)
     columns |= compute_holding_columns(copies) | compute_changed_card_columns(copies)
-    names = {"setup": setup_name(copies.setup), "num_players": copies.setup.seats, "player": copies.code}
-    return names | estimate_columns(columns)
+    return describe_setup(copies.setup) | {"player": copies.code} | estimate_columns(columns)
 
 
 def measure(config: Config) -> dict[str, Any]:
@@ -105,4 +101,4 @@ def main(config: Config) -> None:
     results = measure(config)
     path = write_result("anatomy", config, results, started=started)
     for name, figure in draw_figures(results).items():
-        figure.savefig(path.with_name(f"anatomy_{name}.png"), dpi=110)
+        figure.savefig(path.with_name(f"{path.stem}_{name}.png"), dpi=110)

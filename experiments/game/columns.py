@@ -6,18 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.arena.estimates import BOOTSTRAPS, INTERVAL, Estimate
-
-
-def linearise_ratio(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return columns whose mean over blocks is the ratio sum(totals) / sum(counts), so that means can be bootstrapped.
-
-    The ratio is linearised at its value: each block contributes its deviation from the ratio (delta method). The
-    columns are nan if all counts are 0.
-    """
-    with np.errstate(invalid="ignore"):
-        ratio = totals.sum(axis=0) / counts.sum(axis=0)
-        return ratio + (totals - ratio * counts) / counts.mean(axis=0)
+from agents.arena.estimates import BOOTSTRAPS, INTERVAL, Estimate, linearise_ratio
 
 
 def average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import agents
 from agents.arena.blocks import play_blocks
 from agents.arena.estimates import INTERVAL
 from agents.bidding import raise_up_to
+from agents.reckless import overbid_action
 from agents.sack_value import expected_sack_value
 from experiments.game.columns import average, estimate_columns, resample_means, round_estimate
 from experiments.game.copies import PlayedGames
@@ -18,7 +19,7 @@ from felicity_env.game import PASS, PLACE, State, is_alone
 from felicity_env.kernel import kernel
 from felicity_env.player import random_action
 from felicity_env.random_stream import RandomBits
-from felicity_env.setups import setup_name
+from felicity_env.setups import describe_setup
 
 EXTRAS = tuple(range(0, 31, 2))  # mice that overbidders pay above the expected value of a sack
 CAUTION = 5.0  # mice below an overbidder's limit where `tease` stops; the best of 0, 5, 10 with 4 and 5 seats
@@ -31,17 +32,6 @@ def compute_without_buying_columns(games: PlayedGames) -> dict[str, np.ndarray]:
         "victories_without_buying": (games.win_share * none_bought).sum(axis=2).mean(axis=1),
         "seats_without_buying": none_bought.mean(axis=(1, 2)),
     }
-
-
-@kernel
-def overbid_action(state: State, random_bits: RandomBits, extra: float) -> int:
-    """Return an action that raises up to `extra` mice above the expected value of the sack.
-
-    It places random cards, as the player `reckless` does.
-    """
-    if state.phase == PLACE:
-        return random_action(state, random_bits)
-    return raise_up_to(state, expected_sack_value(state) + extra)
 
 
 @kernel
@@ -133,8 +123,7 @@ def measure_non_buyer(name: str, setup: Setup, *, num_deals: int, seed: int) -> 
     runs = [compute_non_buyer_columns(name, setup, extra, num_deals=num_deals, seed=seed) for extra in EXTRAS]
     columns = {answer: np.column_stack([run[answer] for run in runs]) for answer in runs[0]}
     return {
-        "setup": setup_name(setup),
-        "num_players": setup.seats,
+        **describe_setup(setup),
         "one": name,
         "extras": list(EXTRAS),
         **estimate_columns(columns),

@@ -35,12 +35,12 @@ _TIMES = (*TIMES_TAKEN[:-1], f"{TIMES_TAKEN[-1]}+")
 _ROUNDS = range(1, MAX_ROUNDS + 1)
 FIGURES = {
     "seats": (
-        Panel("win_share", "win share less par", "place after the first start player", _PLACES, _zero),
+        Panel("win_share", "win share minus par", "place after the first start player", _PLACES, _zero),
         Panel("gain", "points gained in a round", "place after the round's start player", _PLACES, _zero),
     ),
     "cards": (
         Panel("holding_win_share", "win share from holding it", "card", CARDS, _zero),
-        Panel("gain_of_placer", "placer's points in the round\n(less the average)", "card", CARDS, _zero),
+        Panel("gain_of_placer", "placer's points in the round\n(minus the average)", "card", CARDS, _zero),
     ),
     "rounds": (
         Panel("dry_by_round", "fraction of dry rounds", "round", _ROUNDS),

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agents.tools.markdown import format_table
-from experiments.__main__ import GROUPS
 from experiments.pages.results import compare_neighbours
+from experiments.questions import GROUPS
 from experiments.results import RESULTS, read_result
 
 Result = Mapping[str, Any]
@@ -13,6 +13,7 @@ NO_RESULT = {  # questions that store no result, and the reason
     "readme": "It writes the pages and stores no result.",
     "notebooks": "It writes the notebooks and stores no result.",
 }
+RESUMED = ("tune",)  # questions whose stored result was resumed, so that its seconds are not those of the whole
 
 
 def render_index() -> str:
@@ -33,6 +34,7 @@ def _render_row(name: str, question: str) -> tuple[str, ...]:
     results = [read_result(result) for result in names]
     answer = ANSWERS[name](results)
     minutes = ", ".join(f"{max(1, round(count_minutes(result)))}" for result in results)
+    minutes = "not recorded" if name in RESUMED else minutes
     texts = (result.removeprefix(f"{_stem(name)}_") for result in names)
     links = ", ".join(f"[{text}](results/{result}.json)" for text, result in zip(texts, names, strict=True))
     return question, f"{answer[0].upper()}{answer[1:]}.", command, minutes, links
@@ -49,10 +51,7 @@ def list_results(question: str) -> list[str]:
 
 
 def count_minutes(stored: Result) -> float:
-    """Return the minutes that a result took, including training runs that were finished before the measurement.
-
-    The minutes of training runs are divided by the number of workers, which train at the same time.
-    """
+    """Return the minutes that a result took, with finished training runs, of which `workers` ran at the same time."""
     runs = [run["minutes"] for run in _find_runs(stored["results"])]
     return max(stored["seconds"] / 60, sum(runs) / stored["config"].get("workers", 1))
 
@@ -66,15 +65,13 @@ def _find_runs(results: Any) -> list[dict[str, Any]]:
     return []
 
 
-# --- answers in a sentence --------------------------------------------------------------------------------------------
-
-
 def _answer_ladder(results: Sequence[Result]) -> str:
     rows = compare_neighbours(results[0])
     clear = sum(row["formats"] == "both" for row in rows)
     others = dict.fromkeys(f"`{row['stronger']}` over `{row['weaker']}`" for row in rows if row["formats"] != "both")
     exceptions = f"; not {', '.join(others)}" if others else ""
-    return f"in {clear} of {len(rows)} pairs of neighbours the upper player is above in both formats{exceptions}"
+    pairs = f"{clear} of {len(rows)} pairs of neighbours"
+    return f"in {pairs} the stronger player is clearly ahead in both formats{exceptions}"
 
 
 def _answer_budget(results: Sequence[Result]) -> str:
@@ -102,7 +99,7 @@ def _answer_reference_strength(results: Sequence[Result]) -> str:
         alone = [pair for pair in stored["results"]["pairs"] if pair["one"] == stored["config"]["player"]]
         worst = min(alone, key=lambda pair: pair["measures"]["win_share"]["value"])
         share = f"{worst['measures']['win_share']['value']:.2f} against `{worst['rest']}`"
-        texts.append(f"{share} with {worst['num_players']} players (par {worst['par']:.2f})")
+        texts.append(f"{share} in {worst['setup']} (par {worst['par']:.2f})")
     return f"its lowest win shares alone against copies of another: {', '.join(texts)}"
 
 
@@ -134,7 +131,7 @@ def _answer_first_player(results: Sequence[Result]) -> str:
 
 
 def _answer_anatomy(results: Sequence[Result]) -> str:
-    row = next(row for row in results[0]["results"]["tables"] if (row["num_players"], row["player"]) == (4, "ev"))
+    row = next(row for row in results[0]["results"]["tables"] if (row["setup"], row["player"]) == ("standard-4", "ev"))
     start, last = row["gain"][0]["value"], row["gain"][-1]["value"]
     win_shares = [estimate["value"] for estimate in row["win_share"]]
     return (
@@ -160,20 +157,22 @@ def _answer_training_speed(results: Sequence[Result]) -> str:
     texts = (
         f"{result['rate_to_bare_passes']['value']:.0%} with {name}" for name, result in results[0]["results"].items()
     )
-    return f"the bare passes take {', '.join(texts)}"
+    return f"of the time of an iteration, forward and backward passes take {', '.join(texts)}"
 
 
 def _answer_kills(results: Sequence[Result]) -> str:
     result = results[0]["results"]
     outcome = "all runs ended" if result["all_the_same_bits"] else "not all runs ended"
-    return f"{result['kills']} kills, {result['in_save']} during a save: {outcome} with the bits of their twins"
+    kills = f"{result['kills']} kills, {result['in_save']} during a save"
+    return f"{kills}: {outcome} with weights identical to uninterrupted runs"
 
 
 def _answer_soundness(results: Sequence[Result]) -> str:
     result = results[0]["results"]
     coverage = " and ".join(f"{row['covered']['value']:.1%}" for row in result["coverage"])
     equal = next(row["stronger"]["value"] for row in result["sequential"] if row["one"] == row["other"])
-    return f"{coverage} of the 95 % intervals hold the truth; the sequential test errs in {equal:.1%} of equal pairs"
+    intervals = f"{coverage} of the 95 % intervals contain the true win share"
+    return f"{intervals}; the sequential test errs in {equal:.1%} of equal pairs"
 
 
 def _answer_tune(results: Sequence[Result]) -> str:

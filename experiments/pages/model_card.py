@@ -8,8 +8,8 @@ from agents.mixture import load_policy_player
 from agents.registry import REFERENCE
 from agents.tools.markdown import format_estimate, format_table
 from experiments.pages.results import format_source, render_exploits
-from experiments.results import read_result
-from felicity_env import OBS_SIZE, SETUPS
+from experiments.results import RESULTS, read_result
+from felicity_env import OBS_SIZE
 
 
 def render_network() -> str:
@@ -31,14 +31,16 @@ def render_strength() -> str:
     A row has two win shares: of the reference player alone against copies of the other player, and of the other alone
     against copies of the reference player.
     """
-    return "\n\n".join(_render_setup(read_result(f"reference_strength_{setup}"), setup) for setup in SETUPS)
+    paths = sorted(RESULTS.glob("reference_strength_*.json"))
+    return "\n\n".join(_render_setup(read_result(path.stem)) for path in paths)
 
 
-def _render_setup(stored: Mapping[str, Any], setup: str) -> str:
+def _render_setup(stored: Mapping[str, Any]) -> str:
+    setup = stored["results"]["pairs"][0]["setup"]
     win_shares, net = list_win_shares(stored["results"], setup), stored["config"]["player"]
     rows = [
         (
-            pair["num_players"],
+            setup,
             f"`{pair['rest']}`",
             format_estimate(win_shares[net, pair["rest"]]),
             format_estimate(win_shares[pair["rest"], net]),
@@ -48,7 +50,7 @@ def _render_setup(stored: Mapping[str, Any], setup: str) -> str:
         if pair["one"] == net
     ]
     formats = (f"`{net}` alone against copies of it", f"it alone against copies of `{net}`")
-    return format_table(("players", "the other", *formats, "par"), rows) + "\n\n" + format_source(stored)
+    return format_table(("setup", "the other", *formats, "par"), rows) + "\n\n" + format_source(stored)
 
 
 CARD_PARTS: dict[str, Callable[[], str]] = {

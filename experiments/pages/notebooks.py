@@ -41,10 +41,7 @@ class Config:
 
 
 class _ThisPython(AsyncKernelManager):
-    """Kernel manager that runs notebooks with `sys.executable`.
-
-    It has no folders to search for kernels, so only the kernel of the installed ipykernel remains.
-    """
+    """Kernel manager that runs notebooks with `sys.executable`: without folders to search, it finds no others."""
 
     def _kernel_spec_manager_default(self) -> KernelSpecManager:
         return KernelSpecManager(kernel_dirs=[])
@@ -71,10 +68,7 @@ def execute(path: Path) -> None:
 
 
 def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Remove from a notebook, in place, what differs between runs: versions and standard error; return it.
-
-    Messages about compilation appear in standard error.
-    """
+    """Remove from a notebook, in place, what differs between runs: versions and standard error; return it."""
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict({})

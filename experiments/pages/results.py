@@ -1,5 +1,6 @@
 """Tables of README.md, generated from stored results; each function `render_*` returns one table as Markdown."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -11,10 +12,15 @@ from experiments.results import RESULTS, read_result
 
 
 def format_source(stored: Mapping[str, Any]) -> str:
-    """Format the origin of a stored result as text: its command, commit and machine."""
-    machine = stored["machine"]
+    """Format the origin of a stored result as text: today's command, the commit and command of then, the machine."""
+    machine, old = stored["machine"], stored["command"]
+    command = re.sub(r"experiments\.(\w+)", lambda match: f"experiments {match[1].replace('_', '-')}", old)
+    command = command.replace("--num-blocks", "--num-deals")
+    if "algorithm" in stored["config"] and "--algorithm" not in command:  # the default was another one
+        command += f" --algorithm {stored['config']['algorithm']}"
+    then = "" if command == old else f" as `{old}`"
     where = f"{machine['cores']} cores of {machine['processor']}"
-    return f"`{stored['command']}`, commit {stored['commit']}, {where}."
+    return f"`{command}` (measured at commit {stored['commit']}{then}, {where})"
 
 
 def format_percent(fraction: Mapping[str, float]) -> str:
@@ -31,9 +37,6 @@ def _with_source(head: Sequence[str], rows: Sequence[Sequence[object]], stored: 
     return format_table(head, rows) + "\n\n" + format_source(stored)
 
 
-# --- strength ---------------------------------------------------------------------------------------------------------
-
-
 def compare_neighbours(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Compare each player of the ladder (players in order of strength) with the next weaker one; return the rows.
 
@@ -44,11 +47,11 @@ def compare_neighbours(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for setup in stored["results"]["ratings"]:
         win_shares = list_win_shares(stored["results"], setup)
-        num_players = next(pair["num_players"] for pair in stored["results"]["pairs"] if pair["setup"] == setup)
+        par = next(pair["par"] for pair in stored["results"]["pairs"] if pair["setup"] == setup)
         for weaker, stronger in pairwise(stored["config"]["players"]):
-            up, down, par = win_shares[stronger, weaker], win_shares[weaker, stronger], 1 / num_players
-            formats = {0: "neither", 1: "one format", 2: "both"}[(up["low"] > par) + (down["high"] < par)]
-            names = {"num_players": num_players, "stronger": stronger, "weaker": weaker}
+            up, down = win_shares[stronger, weaker], win_shares[weaker, stronger]
+            formats = ("neither", "one", "both")[(up["low"] > par) + (down["high"] < par)]
+            names = {"setup": setup, "stronger": stronger, "weaker": weaker}
             rows.append(names | {"up": up, "down": down, "par": par, "formats": formats})
     return rows
 
@@ -58,7 +61,7 @@ def render_ladder() -> str:
     stored = read_result("ladder")
     rows = [
         (
-            row["num_players"],
+            row["setup"],
             f"`{row['stronger']}` over `{row['weaker']}`",
             format_estimate(row["up"]),
             format_estimate(row["down"]),
@@ -67,19 +70,19 @@ def render_ladder() -> str:
         )
         for row in compare_neighbours(stored)
     ]
-    return _with_source(("players", "pair", "the upper alone", "the lower alone", "par", "above in"), rows, stored)
+    alone = "stronger player alone", "weaker player alone"
+    return _with_source(("setup", "pair", *alone, "par", "formats in which it is clearly ahead"), rows, stored)
 
 
 def render_ratings() -> str:
     """Return a Markdown table of the Plackett-Luce ratings of the ladder's players, with a column for each setup."""
     stored = read_result("ladder")
     ratings = stored["results"]["ratings"]
-    seats = {pair["setup"]: pair["num_players"] for pair in stored["results"]["pairs"]}
     codes = [code for code in stored["config"]["players"] if code in next(iter(ratings.values()))]
     rows = [
         (f"`{code}`", *(format_estimate(points[code], 0) for points in ratings.values())) for code in reversed(codes)
     ]
-    return _with_source(("player", *(f"{seats[setup]} players" for setup in ratings)), rows, stored)
+    return _with_source(("player", *ratings), rows, stored)
 
 
 def render_budget() -> str:
@@ -87,7 +90,7 @@ def render_budget() -> str:
     stored = read_result("budget")
     rows = [
         (
-            row["num_players"],
+            row["setup"],
             f"`{row['kind']}:{row['playouts']}`",
             f"{row['milliseconds']['value']:.1f}",
             format_estimate(row["win_share"]),
@@ -96,7 +99,7 @@ def render_budget() -> str:
         for row in stored["results"]
     ]
     against = f"win share against copies of `{stored['config']['rest']}` (95 %)"
-    return _with_source(("players", "one", "ms a decision, one core", against, "par"), rows, stored)
+    return _with_source(("setup", "one", "ms a decision, one core", against, "par"), rows, stored)
 
 
 def read_exploits() -> list[dict[str, Any]]:
@@ -107,7 +110,7 @@ def read_exploits() -> list[dict[str, Any]]:
 
 def render_exploits(stored: Sequence[Mapping[str, Any]]) -> str:
     """Return a Markdown table of the win shares of best responses, which were trained to beat one player each."""
-    head = ("players", "target", "best response alone against copies of it", "gain over par", "it began from", "runs")
+    head = ("setup", "target", "best response alone against copies of it", "gain over par", "started from", "runs")
     return format_table(head, map(_exploit_row, stored)) + "\n\n" + "\n\n".join(map(format_source, stored))
 
 
@@ -115,7 +118,7 @@ def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
     config, results = stored["config"], stored["results"]
     decisions = f"{len(results['responses'])} x {config['total_timesteps'] / 1e6:.0f} million decisions"
     values = format_estimate(results["win_share"]), format_signed(results["gain"])
-    return results["num_players"], f"`{config['target']}`", *values, results["best"]["start"], decisions
+    return results["setup"], f"`{config['target']}`", *values, results["best"]["start"], decisions
 
 
 def render_soundness() -> str:
@@ -149,16 +152,14 @@ def render_soundness() -> str:
         for row in results["copies"]
     ]
     question = f"stronger by {results['sequential'][0]['gain']}?"
+    deals = "mean deals", "deals of a test of fixed size"
     parts = [
-        format_table(("95 % intervals", "true win share", "hold the truth"), coverage),
-        format_table((question, "true difference", "said to be", "mean deals", "deals, fixed"), sequential),
+        format_table(("95 % intervals", "true win share", "contain the true win share"), coverage),
+        format_table((question, "true difference", "declared stronger", *deals), sequential),
         format_table(("copies", "deals", "furthest from par", "width of the interval"), copies),
         format_source(stored),
     ]
     return "\n\n".join(parts)
-
-
-# --- game -------------------------------------------------------------------------------------------------------------
 
 
 def render_anatomy() -> str:
@@ -166,7 +167,7 @@ def render_anatomy() -> str:
     stored = read_result("anatomy")
     rows = [
         (
-            row["num_players"],
+            row["setup"],
             f"`{row['player']}`",
             *(format_percent(row[name]) for name in ("dry", "void", "victories_without_buying")),
             *(format_estimate(row[name], 1) for name in ("price", "sack_bought")),
@@ -175,11 +176,8 @@ def render_anatomy() -> str:
         for row in stored["results"]["tables"]
     ]
     columns = ("dry rounds", "void rounds", "victories without buying", "price", "value of a sack bought")
-    head = ("players", "copies of", *columns, "gain in a round by place, the start player first")
+    head = ("setup", "copies of", *columns, "gain in a round by place, the start player first")
     return _with_source(head, rows, stored)
-
-
-# --- training ---------------------------------------------------------------------------------------------------------
 
 
 def render_first_player(algorithm: str) -> str:
@@ -208,10 +206,7 @@ def render_ablation() -> str:
 
 
 def render_encoding() -> str:
-    """Return a Markdown table of win shares after training with and without thermometers in the observation.
-
-    A thermometer is an amount written as a row of ones.
-    """
+    """Return a Markdown table of win shares after training with and without thermometers (amounts as rows of ones)."""
     stored = read_result("encoding")
     codes = list(next(iter(stored["results"].values()))["win_share"])
     rows = [
@@ -219,9 +214,6 @@ def render_encoding() -> str:
         for name, result in stored["results"].items()
     ]
     return _with_source(("amounts as", *(f"against 3 x `{code}`" for code in codes)), rows, stored)
-
-
-# --- speed ------------------------------------------------------------------------------------------------------------
 
 
 def render_speed() -> str:
@@ -280,7 +272,7 @@ def render_training_speed() -> str:
         )
         for name, result in stored["results"].items()
     ]
-    times = ("time of the bare passes, relative to all", "the same with the optimizer")
+    times = ("share of an iteration spent in forward and backward passes", "the same with the optimizer")
     return _with_source(("networks", "decisions learned per second", *times, "epochs x minibatch"), rows, stored)
 
 

@@ -32,10 +32,9 @@ from agents.arena.blocks import deal_blocks, list_streams, measure_seats
 from agents.arena.games import Games
 from agents.tools.files import check_same_settings
 from agents.tools.seeds import SEEDS
-from agents.tools.settings import check_at_least
+from agents.tools.settings import SeveralSetups, check_at_least, check_not_negative
 from agents.tuned import WEIGHTS, linear_action
 from experiments.results import read_result, write_result
-from experiments.settings import SeveralSetups
 from felicity_env import Setup, View
 from felicity_env.kernel import kernel
 from felicity_env.random_stream import game_seed
@@ -85,11 +84,9 @@ class Config(SeveralSetups):
     population: int = 14
     """Number of candidates (sets of weights) in a generation; more make a search slower but more reliable."""
     num_deals: int = 1200
-    """Number of deals that each candidate plays, each under all rotations of the seats; more make its fitness less
-    noisy."""
+    """Number of deals that each candidate plays under all rotations of the seats; more make its fitness less noisy."""
     margin: float = 0.002
-    """Weight of one point of score margin relative to the win share; it separates candidates whose win shares are
-    equal."""
+    """Weight of a point of score margin relative to win share; it separates candidates with equal win shares."""
     seed: int = SEEDS["tune"]
     """Seed of the deals; choose one that no other measurement uses."""
     workers: int = 2
@@ -101,7 +98,9 @@ class Config(SeveralSetups):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least(self, starts=1, rounds=1, generations=1, population=2, num_deals=len(MATCHES), workers=1)
+        check_not_negative(self, "margin")
+        check_at_least(self, starts=1, rounds=1, generations=1, num_deals=len(MATCHES), workers=1, seed=0)
+        check_at_least(self, population=4)  # CMA-ES divides by zero with less
 
 
 def to_record(vector: np.ndarray) -> np.ndarray:

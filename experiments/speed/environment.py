@@ -11,7 +11,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,14 +26,11 @@ from rich.progress import track
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 
-from agents.tools.settings import check_positive
+from agents.tools.settings import OneSetup, check_positive
 from experiments.results import median_interval, write_result
-from experiments.settings import OneSetup
-from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, felicity_v0
-from felicity_env.game import deal, is_terminal, step
-from felicity_env.kernel import kernel
-from felicity_env.player import random_action
-from felicity_env.random_stream import mix
+from experiments.speed.players import prepare_playouts
+from experiments.speed.training import measure_seconds
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, Setup, felicity_v0
 from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer, SingleLearnerVecEnv, build_model
 
 
@@ -56,18 +53,8 @@ class Config(OneSetup):
         check_positive(self, "repetitions", "num_games", "num_steps", "training_repetitions")
 
 
-def measure_seconds(work: Callable[[], Any]) -> float:
-    """Measure the wall-clock seconds of one function call."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
 def interleave(work: Mapping[str, Callable[[], Any]], repetitions: int, label: str) -> dict[str, np.ndarray]:
-    """Measure each of several functions `repetitions` times; return the seconds of each, [repetitions], by name.
-
-    Every repetition calls all functions in turn. label: text shown with the progress bar.
-    """
+    """Measure the seconds of several functions, called in turn `repetitions` times, [repetitions] by name."""
     for call in work.values():
         call()  # warm up
     times: dict[str, list[float]] = {name: [] for name in work}
@@ -75,28 +62,6 @@ def interleave(work: Mapping[str, Callable[[], Any]], repetitions: int, label: s
         for name, call in work.items():
             times[name].append(measure_seconds(call))
     return {name: np.array(values) for name, values in times.items()}
-
-
-# --- batch ------------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def _play_out(states: np.ndarray, games: int, seed: int) -> int:
-    """Play `games` random games to the end; return the number of decisions.
-
-    states[0] is the state before the cards are dealt; the games are played in states[1].
-    """
-    bits = mix(np.uint64(seed))
-    decisions = 0
-    for _ in range(games):
-        states[1] = states[0]
-        bits = mix(bits)
-        deal(states[1], bits)
-        while not is_terminal(states[1]):
-            bits = mix(bits)
-            step(states[1], random_action(states[1], bits))
-            decisions += 1
-    return decisions
 
 
 def measure_batch(config: Config) -> dict[str, Any]:
@@ -108,8 +73,7 @@ def measure_batch(config: Config) -> dict[str, Any]:
     batches = {t: Batch(config.num_games, setup=setup, threads=t) for t in (1, 2)}
     observations = np.empty_like(batches[1].observations)
     masks = np.empty_like(batches[1].action_masks)
-    blank = np.repeat(setup.blank_state(), 2)
-    games = config.num_games * config.num_steps // 90
+    games = max(1, config.num_games * config.num_steps // 90)
 
     def fill() -> None:
         for _ in range(config.num_steps):
@@ -120,7 +84,7 @@ def measure_batch(config: Config) -> dict[str, Any]:
         "fill": fill,
         "one thread": lambda: batches[1].play_random(config.num_steps),
         "two threads": lambda: batches[2].play_random(config.num_steps),
-        "playouts": lambda: _play_out(blank, games, 0),
+        "playouts": prepare_playouts(Batch(games, setup=setup).states, "random"),
     }
     times = interleave(work, config.repetitions, "batch")
     decisions = config.num_games * config.num_steps
@@ -135,18 +99,14 @@ def measure_batch(config: Config) -> dict[str, Any]:
     }
 
 
-# --- PettingZoo -------------------------------------------------------------------------------------------------------
-
-
 class EmptyEnv(AECEnv):
-    """Environment in which five players take turns and nothing else happens, to time PettingZoo's loop and wrappers."""
+    """Environment in which players take turns and nothing else happens, to time PettingZoo's loop and wrappers."""
 
     metadata = {"name": "empty", "is_parallelizable": False}  # noqa: RUF012 - PettingZoo's own form
-    LENGTH = 112  # decisions in an average random game with five players
 
-    def __init__(self) -> None:
+    def __init__(self, num_players: int, length: int) -> None:
         super().__init__()
-        self.possible_agents = [f"player_{seat}" for seat in range(5)]
+        self.possible_agents, self.length = [f"player_{seat}" for seat in range(num_players)], length
         self._space = Dict({"observation": Box(-8, 64, (OBS_SIZE,)), "action_mask": Box(0, 1, (NUM_ACTIONS,), np.int8)})
         self._actions = Discrete(NUM_ACTIONS)
         self._observation = {
@@ -171,13 +131,13 @@ class EmptyEnv(AECEnv):
         self.infos = {agent: {} for agent in self.agents}
 
     def step(self, action: int | None) -> None:
-        """Pass the turn to the next agent; terminate the episode after `LENGTH` turns."""
+        """Pass the turn to the next agent; terminate the episode after `length` turns."""
         if self.terminations[self.agent_selection]:
             self._was_dead_step(action)
             return
         self._turn += 1
-        self.agent_selection = self.possible_agents[self._turn % 5]
-        if self._turn == self.LENGTH:
+        self.agent_selection = self.possible_agents[self._turn % len(self.possible_agents)]
+        if self._turn == self.length:
             self.terminations = dict.fromkeys(self.agents, True)
             self.agent_selection = self.agents[0]
 
@@ -186,10 +146,10 @@ class EmptyEnv(AECEnv):
         return self._observation
 
 
-def record_games(num_players: int, count: int) -> list[list[int]]:
+def record_games(setup: Setup, count: int) -> list[list[int]]:
     """Play `count` random games with the seeds 0, 1, ... and return the actions of each game."""
     games = []
-    env = felicity_v0.raw_env(num_players=num_players)
+    env = felicity_v0.raw_env(setup=setup)
     rng = np.random.default_rng(0)
     for seed in range(count):
         env.reset(seed=seed)
@@ -220,23 +180,22 @@ def play_cartpole(env: gymnasium.Env, actions: Sequence[int]) -> None:
 
 
 def measure_pettingzoo(config: Config) -> dict[str, Any]:
-    """Compare the speed of the PettingZoo environments with that of reference environments, in steps per second.
-
-    `raw_env` is compared with Gymnasium's CartPole, and `env()` with an empty environment in the same wrappers.
-    """
-    four, five = record_games(4, 60), record_games(5, 30)
-    empty = [[0] * EmptyEnv.LENGTH] * 30
+    """Compare the speed of `raw_env` with CartPole, and of `env()` with an empty environment in the same wrappers."""
+    setup, games = config.chosen_setup, record_games(config.chosen_setup, 60)
+    empty = [[0] * (sum(map(len, games)) // len(games))] * len(games)  # games of average length
     push = np.random.default_rng(0).integers(2, size=6000).tolist()
-    wrapped_empty = OrderEnforcingWrapper(AssertOutOfBoundsWrapper(TerminateIllegalWrapper(EmptyEnv(), -1)))
-    raw, wrapped, cartpole = felicity_v0.raw_env(), felicity_v0.env(num_players=5), gymnasium.make("CartPole-v1")
+    empty_env = EmptyEnv(setup.seats, len(empty[0]))
+    wrapped_empty = OrderEnforcingWrapper(AssertOutOfBoundsWrapper(TerminateIllegalWrapper(empty_env, -1)))
+    raw, wrapped = felicity_v0.raw_env(setup=setup), felicity_v0.env(setup=setup)
+    cartpole = gymnasium.make("CartPole-v1")
     work = {
-        "raw_env": lambda: play_pettingzoo(raw, four),
+        "raw_env": lambda: play_pettingzoo(raw, games),
         "CartPole": lambda: play_cartpole(cartpole, push),
-        "env": lambda: play_pettingzoo(wrapped, five),
+        "env": lambda: play_pettingzoo(wrapped, games),
         "empty": lambda: play_pettingzoo(wrapped_empty, empty),
     }
     times = interleave(work, config.repetitions, "PettingZoo")
-    decisions = {name: sum(map(len, games)) for name, games in (("raw_env", four), ("env", five), ("empty", empty))}
+    decisions = {"raw_env": sum(map(len, games)), "env": sum(map(len, games)), "empty": sum(map(len, empty))}
     rates = {name: number / times[name] for name, number in (decisions | {"CartPole": len(push)}).items()}
     return {
         "raw_env_steps_per_second": median_interval(rates["raw_env"]),
@@ -245,9 +204,6 @@ def measure_pettingzoo(config: Config) -> dict[str, Any]:
         "env_steps_per_second": median_interval(rates["env"]),
         "env_to_empty_env": median_interval(rates["env"] / rates["empty"]),
     }
-
-
-# --- training ---------------------------------------------------------------------------------------------------------
 
 
 class EmptyGames(SingleLearnerVecEnv):
@@ -265,9 +221,9 @@ def measure_training(config: Config) -> dict[str, Any]:
     Returns decisions per second, and the ratio of the two speeds for three kinds of opponents: compiled heuristics,
     snapshots of the policy, and the default mix.
     """
-    compiled = MaskablePPOConfig(mix=("random=1", "anchor=1", "ev=1"))
-    snapshots = MaskablePPOConfig(mix=("self=1", "past=1"))
-    default = MaskablePPOConfig()
+    default = MaskablePPOConfig(**config.training_setup)
+    compiled = replace(default, mix=("random=1", "anchor=1", "ev=1"))
+    snapshots = replace(default, mix=("self=1", "past=1"))
     with tempfile.TemporaryDirectory() as folder:
         models: dict[str, MaskablePPO] = {}
         for name, settings in (("compiled", compiled), ("snapshots", snapshots), ("default", default)):
@@ -291,25 +247,23 @@ def measure_training(config: Config) -> dict[str, Any]:
     }
 
 
-# --- start and memory -------------------------------------------------------------------------------------------------
-
-_FIRST_GAME = "from felicity_env import Batch; Batch(1).play_random(100)"
+_FIRST_GAME = "import sys; from felicity_env import Batch; Batch(1, setup=sys.argv[1]).play_random(100)"
 
 
-def measure_start() -> dict[str, float]:
+def measure_start(config: Config) -> dict[str, float]:
     """Measure the seconds from the start of Python to the end of a first game, without and with cached code."""
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-        command = [sys.executable, "-c", _FIRST_GAME]
+        command = [sys.executable, "-c", _FIRST_GAME, config.setup_word]
         start = partial(subprocess.run, command, env=environment, check=True, capture_output=True)
         runs = [measure_seconds(start) for _ in range(6)]
     return {"cold_seconds": runs[0], "warm_seconds": float(np.median(runs[1:]))}
 
 
-def measure_memory(num_games: int = 50_000) -> float:
+def measure_memory(config: Config, num_games: int = 50_000) -> float:
     """Measure the bytes of memory that each game of a batch takes, including its observation and mask."""
     tracemalloc.start()
-    batch = Batch(num_games)
+    batch = Batch(num_games, setup=config.chosen_setup)
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return size / batch.num_games
@@ -317,13 +271,13 @@ def measure_memory(num_games: int = 50_000) -> float:
 
 def main(config: Config) -> None:
     """Measure the speed of games, PettingZoo and training, start time and memory, and store the result."""
-    torch.set_num_threads(MaskablePPOConfig().threads)
+    torch.set_num_threads(min(2, os.cpu_count() or 1))  # as in training
     started = time.monotonic()
     results = {
         "batch": measure_batch(config),
         "pettingzoo": measure_pettingzoo(config),
         "training": measure_training(config),
-        "start": measure_start(),
-        "memory_bytes_per_game": measure_memory(),
+        "start": measure_start(config),
+        "memory_bytes_per_game": measure_memory(config),
     }
     write_result("speed", config, results, started=started)

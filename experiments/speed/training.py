@@ -3,6 +3,7 @@
 Iterations of the self-play trainer (rollout and update) are timed. In turn with them, in the same process, only the
 forward and backward passes of an iteration are timed, on constant data: without games, sampling, advantages, shuffling
 and the optimizer. No trainer can save the time of these passes. A third measurement adds the optimizer to the passes.
+All other settings are the defaults, so the games are those of the setup `standard-4`.
 """
 
 import time
@@ -11,13 +12,13 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from rich.progress import track
 
-from agents.tools.settings import check_positive
+from agents.tools.settings import check_at_least, check_positive
 from experiments.results import median_interval, write_result
 from train.selfplay import SelfplayConfig, SelfplayTrainer
 
@@ -27,13 +28,13 @@ NETWORKS: dict[str, Mapping[str, Any]] = {"2 x 128": {}, "2 x 256": {"hidden_siz
 
 @dataclass(frozen=True)
 class Config:
-    """Compare the time of training iterations with the time of their forward and backward passes alone."""
+    """Compare the time of training iterations (in `standard-4`) with that of their forward and backward passes."""
 
     resumes: ClassVar[bool] = False
     repetitions: int = 30
     """Number of training iterations that are timed, each with its passes; more iterations narrow the intervals."""
-    device: str = "auto"
-    """Device of the networks: cpu, cuda, or auto, which takes a GPU if there is one."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Device of the networks; auto uses a GPU if there is one."""
     num_envs: int | None = None
     """Number of games that are played in parallel; by default the number that the trainer uses."""
     batch_size: int | None = None
@@ -41,6 +42,7 @@ class Config:
 
     def __post_init__(self) -> None:
         check_positive(self, "repetitions")
+        check_at_least(self, num_envs=1, batch_size=1)
 
 
 def measure_seconds(work: Callable[[], Any]) -> float:

@@ -19,12 +19,12 @@ from agents.arena.estimates import bootstrap
 from agents.arena.matches import SEARCHES, Match, play_matches
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
-from agents.tools.settings import check_at_least
+from agents.tools.settings import SeveralSetups, check_at_least
 from experiments.results import write_result
-from experiments.settings import SeveralSetups
+from experiments.settings import check_players
 from experiments.strength.timing import draw_positions, measure_milliseconds
 from felicity_env import Setup
-from felicity_env.setups import STANDARD_PLAYERS, setup_name, standard_setup
+from felicity_env.setups import STANDARD_PLAYERS, describe_setup, standard_setup
 
 DEALS_PER_PART = 10
 
@@ -42,8 +42,7 @@ class Config(SeveralSetups):
     rest: str = "tuned"
     """Code of the player in all other seats; choose one weaker than the searches, so that their gains show."""
     num_deals: int = 100
-    """Number of deals for each search and number of playouts, each under all rotations of the seats; 4 times as many
-    halve the intervals."""
+    """Number of deals for each search and number of playouts, each under all rotations of the seats."""
     seed: int = SEEDS["budget"]
     """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
     out: Path = Path("runs/budget")
@@ -53,6 +52,7 @@ class Config(SeveralSetups):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_players(self, "rest")
         check_at_least(self, num_deals=2, also=0, workers=1, seed=0)
 
     def list_rows(self) -> list[tuple[Setup, str, int]]:
@@ -81,8 +81,7 @@ def measure(config: Config, console: Console) -> list[dict[str, Any]]:
         )
     return [
         {
-            "setup": setup_name(setup),
-            "num_players": setup.seats,
+            **describe_setup(setup),
             "kind": search,
             "playouts": budget,
             "par": 1 / setup.seats,

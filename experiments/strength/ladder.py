@@ -1,7 +1,6 @@
 """Question: which player of the ladder beats which? `python -m experiments ladder`
 
-The ladder is a list of players in order of strength. They play a tournament with 3, 4 and 5 seats, which is
-stored as `results/ladder.json`, with its plots in the same folder.
+The players of the ladder, in order of strength, play a tournament with 3, 4 and 5 seats; its plots are stored too.
 """
 
 from dataclasses import dataclass
@@ -24,8 +23,7 @@ class Config(tournament.Config):
     players: tuple[str, ...] = LADDER
     """Codes of the players, weakest first."""
     num_deals: int = 2000
-    """Number of deals for each pair of players, each under all rotations of the seats; 4 times as many halve the
-    intervals."""
+    """Number of deals for each pair of players, each under all rotations of the seats."""
     search_deals: int | None = 150
     """Number of deals for each pair in which a player searches (mc, ismcts); fewer, because searches are slow."""
     mixed_deals: int = 20
@@ -41,4 +39,4 @@ def main(config: Config) -> None:
     _, content = tournament.play_tournament(config, Console(), command="experiments ladder")
     path = store("ladder", content)
     for name in PLOTS:
-        path.with_name(f"ladder_{name}.png").write_bytes((config.out / f"{name}.png").read_bytes())
+        path.with_name(f"{path.stem}_{name}.png").write_bytes((config.out / f"{name}.png").read_bytes())

@@ -14,17 +14,16 @@ from typing import Any, ClassVar
 
 from rich.console import Console
 
-import agents
-from agents.arena.blocks import Blocks, estimate_measures
+from agents.arena.blocks import Blocks
 from agents.arena.evaluate import build_table
-from agents.arena.matches import SEARCHES, Match, play_matches
+from agents.arena.matches import SEARCHES, Match, play_matches, summarize_pair
 from agents.registry import is_search
 from agents.tools.files import UserError, write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
-from agents.tools.settings import check_at_least, check_positive, require
+from agents.tools.settings import OneSetup, check_at_least, check_positive
 from experiments.results import write_result
-from experiments.settings import OneSetup
+from experiments.settings import check_players
 from experiments.strength.ladder import LADDER
 from experiments.strength.timing import find_playouts
 from felicity_env.setups import setup_name
@@ -32,31 +31,23 @@ from felicity_env.setups import setup_name
 
 @dataclass(frozen=True)
 class Config(OneSetup):
-    """Measure a player's win share in one setup, alone against copies of each opponent.
-
-    Each opponent also plays alone against copies of the player.
-    """
+    """Measure a player alone against copies of each opponent, and each opponent alone against copies of the player."""
 
     resumes: ClassVar[bool] = True
     player: str = "net"
     """Code of the player to measure."""
     against: tuple[str, ...] = (*LADDER, *SEARCHES)
-    """Codes of the opponents. The searches `mc` and `ismcts`, without a number of playouts, get as many as they can
-    make in --milliseconds."""
+    """Codes of the opponents; `mc` and `ismcts` alone get as many playouts as they can make in --milliseconds."""
     milliseconds: float = 50
-    """Time in milliseconds for a decision of the searches `mc` and `ismcts`; it makes their strength depend on this
-    machine."""
+    """Milliseconds for a decision of the searches `mc` and `ismcts`; their strength then depends on this machine."""
     num_deals: int = 10_000
-    """Number of deals for each match without a search, each under all rotations of the seats; 4 times as many halve the
-    intervals."""
+    """Number of deals for each match without a search, each under all rotations of the seats."""
     search_deals: int = 500
     """Number of deals for each match in which a player searches with a fixed number of playouts, such as `mc:100`."""
     timed_deals: int = 60
-    """Number of deals for each match in which the player is alone against copies of a search that uses --milliseconds;
-    these matches are the slowest."""
+    """Number of deals for each match, which is slow, of the player against copies of a search with --milliseconds."""
     lone_deals: int = 180
-    """Number of deals for each match in which a search that uses --milliseconds is alone against copies of the
-    player."""
+    """Number of deals for each match of a search with --milliseconds, alone against copies of the player."""
     seed: int = SEEDS["reference strength"]
     """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
     workers: int = os.cpu_count() or 1
@@ -66,19 +57,13 @@ class Config(OneSetup):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(bool(self.against), "--against must name a player")
+        check_players(self, "player", "against", allowed=SEARCHES)
         check_positive(self, "milliseconds", "workers")
-        check_at_least(self, num_deals=2, search_deals=2, timed_deals=2, lone_deals=2)
-        for code in (self.player, *self.against):
-            if code not in SEARCHES:
-                agents.make(code)
+        check_at_least(self, num_deals=2, search_deals=2, timed_deals=2, lone_deals=2, seed=0)
 
 
 def list_matches(config: Config) -> dict[Match, int]:
-    """Return the number of deals of each match.
-
-    The player plays alone against copies of each opponent, and each opponent alone against copies of the player.
-    """
+    """Return the number of deals of each match: the player against copies of each opponent, and the reverse."""
     matches = {}
     for other in config.against:
         is_timed = other in SEARCHES
@@ -122,16 +107,8 @@ def play(matches: dict[Match, int], config: Config, console: Console) -> dict[Ma
 
 def measure(matches: dict[Match, int], config: Config, console: Console) -> dict[str, Any]:
     """Play all matches; return the estimates of win share, margin and other measures for each match."""
-    blocks, setup = play(matches, config, console), config.chosen_setup
-    names = {"setup": setup_name(setup), "num_players": setup.seats}
-    return {
-        "pairs": [
-            names
-            | {"one": match.codes[0], "rest": match.codes[1], "par": 1 / setup.seats}
-            | {"measures": estimate_measures(blocks[match], [0])}
-            for match in matches
-        ]
-    }
+    blocks = play(matches, config, console)
+    return {"pairs": [summarize_pair(match, blocks[match]) for match in matches]}
 
 
 def main(config: Config) -> None:

@@ -16,13 +16,14 @@ from matplotlib.figure import Figure
 from rich.progress import track
 
 import agents
+from agents.arena.estimates import linearise_ratio
 from agents.sack_value import expected_sack_value
 from agents.tools.seeds import SEEDS
-from agents.tools.settings import check_at_least, require
+from agents.tools.settings import OneSetup, check_at_least
 from experiments.game.cards import CARDS
-from experiments.game.columns import estimate_columns, linearise_ratio
+from experiments.game.columns import estimate_columns
 from experiments.results import write_result
-from experiments.settings import OneSetup
+from experiments.settings import check_players
 from felicity_env import Batch, View
 from felicity_env.game import AUCTION, NO_SEAT, NUM_CARDS, PASS, highest_legal_bid, last_pot, pass_pays, score
 from felicity_env.kernel import kernel
@@ -64,7 +65,7 @@ class Config(OneSetup):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(bool(self.players), "--players must name a player")
+        check_players(self, "players")
         check_at_least(self, num_games=1, seed=0)
 
 
@@ -138,10 +139,7 @@ def estimate_raises(decisions: Decisions, config: Config) -> list[Any]:
 
 
 def list_situations(facts: np.ndarray) -> dict[str, np.ndarray]:
-    """Return a boolean mask [decisions] for each named situation, such as `mice to win`.
-
-    A mask selects the decisions that were made in its situation.
-    """
+    """Return for each named situation, such as `mice to win`, a mask [decisions] of the decisions made in it."""
     third = facts["round_number"] // 3
     return {
         "round 1-3": third == 0,

@@ -22,10 +22,9 @@ from rich.progress import track
 import agents
 from agents.arena.matches import win_shares_against_copies
 from agents.tools.seeds import SEEDS
-from agents.tools.settings import check_at_least, check_seeds, require
-from experiments.results import write_result
+from agents.tools.settings import OneSetup, check_at_least, check_seeds, require
+from experiments.results import to_file_name, write_result
 from experiments.runs import estimate_over_seeds, train_runs
-from experiments.settings import OneSetup
 from train.selfplay import SelfplayConfig
 
 BASE, EXPLOITER = "base", "exploiter of the base"
@@ -69,15 +68,14 @@ class Config(OneSetup):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_seeds(self.seeds, at_least=2)
-        check_at_least(self, num_deals=2, workers=1)
+        check_at_least(self, num_deals=2, workers=1, total_timesteps=1)
         unknown = sorted(set(self.variants) - set(VARIANTS))
         require(not unknown, f"--variants: no {unknown}; there are {list(VARIANTS)}")
 
 
 def run_folder(variant: str, seed: int, config: Config) -> Path:
     """Return the folder of the training run of a variant with one training seed."""
-    name = "".join(letter if letter.isalnum() else "-" for letter in variant)
-    return config.out / f"{name}-seed{seed}"
+    return config.out / f"{to_file_name(variant)}-seed{seed}"
 
 
 def find_needed_variants(variant: str) -> list[str]:
@@ -100,21 +98,16 @@ def create_config(variant: str, seed: int, config: Config) -> SelfplayConfig:
         curve_deals=50,
         evaluation_deals=50,
         threads=1,
+        device="cpu",
     )
 
 
 def add_needed_variants(variants: Iterable[str]) -> list[str]:
-    """Return the names of the base and of `variants`, each after the variants that must be trained before it.
-
-    A variant needs the trained policies of other variants as opponents, if its settings name them.
-    """
+    """Return the names of the base and of `variants`, each after those whose trained policies are its opponents."""
     complete = [BASE]
     for variant in variants:
-        complete += (
-            [*add_needed_variants(find_needed_variants(variant)), variant]
-            if find_needed_variants(variant)
-            else [variant]
-        )
+        needed = find_needed_variants(variant)
+        complete += [*(add_needed_variants(needed) if needed else ()), variant]
     return list(dict.fromkeys(complete))
 
 
@@ -124,10 +117,7 @@ def count_levels(variant: str) -> int:
 
 
 def train_variants(variants: Sequence[str], config: Config) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Train every variant with every seed; yield the name of the variant, the seed and what `train_run` returns.
-
-    Variants whose policies are needed in the training of other variants are trained first.
-    """
+    """Train every variant with every seed, needed variants first; yield variant, seed and what `train_run` returns."""
     for level in range(1 + max(map(count_levels, variants))):
         names = [(variant, seed) for seed in config.seeds for variant in variants if count_levels(variant) == level]
         runs = [(run_folder(variant, seed, config), create_config(variant, seed, config)) for variant, seed in names]
@@ -145,20 +135,11 @@ def list_opponents(seed: int, config: Config) -> dict[str, list[str]]:
 
 
 def measure_win_shares(variant: str, seed: int, config: Config) -> dict[str, np.ndarray]:
-    """Measure the win share of a variant's policy, alone against copies of each kind of opponents.
-
-    Returns an array [blocks] for each kind, with the mean over its players. A block is one deal under all rotations of
-    the seats.
-    """
+    """Measure the win share of a policy alone against copies of each kind of opponents, by deal: {kind: [blocks]}."""
     player, setup = agents.make(f"net:{run_folder(variant, seed, config)}"), config.chosen_setup
+    deals = {"num_deals": config.num_deals, "seed": SEEDS["ablation"]}
     return {
-        kind: np.mean(
-            [
-                win_shares_against_copies(player, code, setup, num_deals=config.num_deals, seed=SEEDS["ablation"])
-                for code in codes
-            ],
-            axis=0,
-        )
+        kind: np.mean([win_shares_against_copies(player, code, setup, **deals) for code in codes], axis=0)
         for kind, codes in list_opponents(seed, config).items()
     }
 

@@ -1,8 +1,8 @@
 """Question: do thermometers in the observation help a learner? `python -m experiments encoding`
 
 A thermometer writes an amount as a row of ones. The observation holds a player's own mice and the highest bid both as
-thermometers and as scaled numbers. A short training run with default settings is made with the whole observation, and
-another with the thermometers set to zero, each with several seeds. Their win shares are compared.
+thermometers and as scaled numbers. Short training runs in the setup `standard-4`, with default settings and several
+seeds, get the whole observation, or one with the thermometers set to zero. Their win shares are compared.
 """
 
 import time
@@ -32,7 +32,7 @@ THERMOMETERS = np.r_[AT.mice_steps : AT.mice_steps + STEPS, AT.high_bid_steps : 
 
 @dataclass(frozen=True)
 class Config:
-    """Compare the win shares after short training with and without thermometers (amounts as rows of ones)."""
+    """Compare win shares in `standard-4` after training with and without thermometers (amounts as rows of ones)."""
 
     resumes: ClassVar[bool] = False
     seeds: tuple[int, ...] = (0, 1, 2)
@@ -96,7 +96,8 @@ def main(config: Config) -> None:
             with TemporaryDirectory() as folder, Progress(console, config.total_timesteps, 0) as progress:
                 settings = MaskablePPOConfig(seed=seed, total_timesteps=config.total_timesteps, curve_deals=20)
                 trainer = trainer_class(settings, Path(folder))
-                trainer.learn(progress)
+                if not trainer.learn(progress):
+                    raise KeyboardInterrupt
             for code in OPPONENTS:
                 win_shares[name][code].append(measure_win_shares(trainer, code, config))
     results = {

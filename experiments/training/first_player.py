@@ -22,7 +22,7 @@ from train.algorithms import ALGORITHMS, load_trainer
 
 @dataclass(frozen=True)
 class Config:
-    """Train players with default settings and several seeds, and collect their win shares and training minutes."""
+    """Train players with default settings (in `standard-4`) and several seeds; collect win shares and minutes."""
 
     resumes: ClassVar[bool] = True
     algorithm: str = "selfplay"
@@ -68,11 +68,7 @@ def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     summary = {}
     for code in runs[0]["results"][0]["win_share"]:
         values = np.array([run["results"][0]["win_share"][code]["value"] for run in runs])
-        summary[code] = {
-            "mean": float(values.mean()),
-            "lowest": float(values.min()),
-            "highest": float(values.max()),
-        }
+        summary[code] = {"mean": float(values.mean()), "lowest": float(values.min()), "highest": float(values.max())}
     return summary
 
 

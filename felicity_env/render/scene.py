@@ -1,7 +1,4 @@
-"""Scene: a position as plain Python values for renderers, either as one seat may know it or in full.
-
-A scene for a seat is built from a redacted state, so no renderer can draw what the seat may not know (R8).
-"""
+"""Scene: a position as plain values for renderers, in full or built from what one seat may know (R8)."""
 
 from dataclasses import dataclass
 
@@ -11,13 +8,10 @@ from felicity_env.game import (
     DUMMY,
     HIDDEN,
     NO_SEAT,
-    NUM_CARDS,
     PHASES,
     STATE,
     State,
     is_terminal,
-    nth_legal_action,
-    num_legal_actions,
     num_slots,
     pass_pays,
     rank,
@@ -25,6 +19,7 @@ from felicity_env.game import (
     slot_owner,
     wrap,
 )
+from felicity_env.game_record import list_cards, list_legal_actions
 from felicity_env.information import redact_state
 
 
@@ -83,10 +78,7 @@ class Scene:
 
 
 def build_view_scene(state: State, seat: int, *, open_mice: bool = False) -> Scene:
-    """Build the scene of a position as `seat` may know it, with `open_mice` also the other seats' mice (R8.2).
-
-    The state may be redacted or not. Raises `ValueError` if `seat` is not at the table.
-    """
+    """Build the scene of a position, redacted or not, as `seat` may know it; `open_mice` shows all mice (R8.2)."""
     if not 0 <= seat < state.num_seats:
         raise ValueError(f"seat must be 0 to {state.num_seats - 1}, not {seat!r}")
     states = np.array([state], STATE)
@@ -104,13 +96,14 @@ def _build(state: State, viewer: int | None, open_mice: bool) -> Scene:
     order = [int(wrap(state, first + k)) for k in range(state.num_seats)]
     over = bool(is_terminal(state))
     acting = None if over else int(state.seat)
+    is_hidden = over or viewer not in (None, acting) or state.hands[state.seat] == HIDDEN
     return Scene(
         viewer=viewer,
         round_number=int(state.round_number),
         num_rounds=int(state.num_rounds),
         phase=PHASES[state.phase],
         acting=acting,
-        legal=() if over or viewer not in (None, acting) else _list_legal_actions(state),
+        legal=() if is_hidden else list_legal_actions(state),
         slots=tuple(_build_slot(state, slot) for slot in range(num_slots(state))),
         seats=tuple(_build_seat(state, seat, open_mice, seat == viewer) for seat in order),
         sets=(*(_build_set(state, seat) for seat in order), *([_build_dummy(state)] if state.has_dummy else [])),
@@ -119,12 +112,6 @@ def _build(state: State, viewer: int | None, open_mice: bool) -> Scene:
         pass_pays=int(pass_pays(state)),
         last_round=_read_last_round(state) if state.round_number > 0 or over else None,
     )
-
-
-def _list_legal_actions(state: State) -> tuple[int, ...]:
-    if state.hands[state.seat] == HIDDEN:
-        return ()
-    return tuple(int(nth_legal_action(state, n)) for n in range(num_legal_actions(state)))
 
 
 def _build_slot(state: State, slot: int) -> Slot:
@@ -153,17 +140,13 @@ def _build_seat(state: State, seat: int, open_mice: bool, is_viewer: bool) -> Se
 
 
 def _build_set(state: State, seat: int) -> CardSet:
-    hand = None if state.hands[seat] == HIDDEN else _list_cards(state.hands[seat])
-    return CardSet(seat, int(state.removed[seat]), hand, _list_cards(state.played[seat]))
+    hand = None if state.hands[seat] == HIDDEN else list_cards(state.hands[seat])
+    return CardSet(seat, int(state.removed[seat]), hand, list_cards(state.played[seat]))
 
 
 def _build_dummy(state: State) -> CardSet:
     coming = tuple(int(card) for card in state.dummy_cards[state.round_number + 1 : state.num_rounds])
-    return CardSet(DUMMY, None, None if HIDDEN in coming else coming, _list_cards(state.played[DUMMY]))
-
-
-def _list_cards(bits: int) -> tuple[int, ...]:
-    return tuple(card for card in range(NUM_CARDS) if bits >> card & 1)
+    return CardSet(DUMMY, None, None if HIDDEN in coming else coming, list_cards(state.played[DUMMY]))
 
 
 def _read_last_round(state: State) -> tuple[int | None, int, int]:

@@ -1,7 +1,4 @@
-"""Plain text of a position: `render_view` draws it as one seat may know it, `render_everything` with all cards.
-
-No line is longer than 80 characters, and there are no colour codes.
-"""
+"""Plain text of a position, at most 80 characters wide: as one seat may know it, or with all cards."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,10 +19,7 @@ _LEGEND = (
 
 
 def render_view(state: State, seat: int, *, open_mice: bool = False) -> str:
-    """Draw a position as text, as `seat` may know it, from one STATE record, redacted or not.
-
-    The other seats' mice are drawn only with `open_mice`. Raises `ValueError` if `seat` is not at the table.
-    """
+    """Draw a position (one STATE record, redacted or not) as `seat` may know it; `open_mice` shows all seats' mice."""
     return _draw(build_view_scene(state, seat, open_mice=open_mice))
 
 

@@ -195,7 +195,7 @@ def test_an_answer_that_is_no_integer_is_refused_by_name(answer, came):
     ],
 )
 def test_answers_that_are_no_integers_or_too_few_are_refused_by_name(answers, came):
-    with pytest.raises(TypeError, match=rf"a batched policy must return integers \[2\] .*not {came}"):
+    with pytest.raises(ValueError, match=rf"answers of a batched policy must be 2 integers, not {came}"):
         from_batch_policy(lambda *_: answers).act(Batch(2).view())
 
 

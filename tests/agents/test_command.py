@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 
 from agents.__main__ import VERBS
+from agents.registry import PLAYERS
 from agents.tools.command import Verb, run_verb
 from agents.tools.files import UserError
 from tests.support.paths import ROOT
@@ -29,6 +30,8 @@ def test_help_lists_the_verbs_and_imports_nothing_heavy():
     for name, verb in VERBS.items():
         assert f"  {name}" in done.stdout
         assert verb.help in done.stdout
+    assert "codes of players:" in done.stdout
+    assert all(f"\n  {name} " in done.stdout for name in PLAYERS)
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
@@ -49,6 +52,7 @@ class Config:
 
 def fail(config: Config) -> int:
     faults = {"user": UserError("mend it"), "value": ValueError("a bad value"), "stop": KeyboardInterrupt()}
+    faults["file"] = FileNotFoundError(2, "No such file or directory", "nofile")
     if config.fault:
         raise faults[config.fault]
     return 3
@@ -68,6 +72,7 @@ def verbs(monkeypatch) -> dict[str, Verb]:
         (["fail"], 3, ""),
         (["fail", "--fault", "user"], 2, "error: mend it\n"),
         (["fail", "--fault", "value"], 2, "error: a bad value\n"),
+        (["fail", "--fault", "file"], 2, "error: there is no file nofile\n"),
         (["fail", "--fault", "stop"], 130, "stopped; the same command goes on from here\n"),
         (["fail", "--count", "0"], 2, f"error: --count must be at least 1, not 0{' and a long explanation' * 9}\n"),
         (["nothing"], 2, "error: there is no 'nothing'; python -m program has fail\n"),
@@ -76,6 +81,15 @@ def verbs(monkeypatch) -> dict[str, Verb]:
 def test_the_exit_status_and_the_message_tell_what_happened(verbs, words, status, message, capsys):
     assert run_verb("program", verbs, words) == status
     assert capsys.readouterr().err == message
+
+
+def test_ctrl_c_while_a_verb_is_imported_is_one_line(monkeypatch, capsys):
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agents.tools.command.import_module", interrupt)
+    assert run_verb("program", {"fail": Verb("a_command", "fail")}, ["fail"]) == 130
+    assert capsys.readouterr().err == "stopped; nothing was stored\n"
 
 
 def test_without_a_verb_the_verbs_are_listed(verbs, capsys):

@@ -10,7 +10,7 @@ from agents.compiled import HEURISTICS, CompiledPlayer, heuristic_number
 from agents.mixture import MixturePlayer
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
-from agents.registry import PLAYERS, REFERENCE, is_search, player_digest
+from agents.registry import PLAYERS, REFERENCE, is_search, parse_code, player_digest
 from agents.search import MAX_PLAYOUTS, MAX_THREADS, SearchPlayer
 from felicity_env import Batch
 from tests.support.helpers import COMPILED
@@ -88,12 +88,25 @@ def test_a_function_of_a_module_makes_a_player():
 
 
 @pytest.mark.parametrize("code", ["", "evv", "EV", "ev ", "network", "no-module:make", ":make"])
-def test_an_unknown_code_lists_all_players(code):
-    with pytest.raises(ValueError, match=r"no player .*") as caught:
-        agents.make(code)
-    for name in PLAYERS:
-        assert f"\n  {name} " in str(caught.value)
-    assert "package.module:function" in str(caught.value)
+@pytest.mark.parametrize("use", [agents.make, player_digest, parse_code])
+def test_an_unknown_code_gets_one_line_with_all_codes(code, use):
+    codes = f"{', '.join(PLAYERS)}, or package.module:function (python -m agents --help lists them)"
+    with pytest.raises(ValueError, match=re.escape(f"no player {code!r}; codes are {codes}") + "$"):
+        use(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "parts"),
+    [
+        ("ev", ("ev", [], {})),
+        ("mc:200,threads=2", ("mc", ["200"], {"threads": "2"})),
+        ("net", ("net", [str(REFERENCE)], {})),
+        ("net:a-run,greedy", ("net", ["a-run"], {"greedy": True})),
+        ("absent.module:make", ("absent.module", ["make"], {})),
+    ],
+)
+def test_a_code_has_a_name_values_and_options(code, parts):
+    assert parse_code(code) == parts
 
 
 def test_every_player_has_a_line_of_help():
@@ -163,6 +176,7 @@ def test_a_function_that_makes_no_player_is_named(code, message):
     [
         ("mc:200@2", "mc:200,threads=2"),
         ("ismcts:200@2", "ismcts:200,threads=2"),
+        ("mc:100@2,threads=2", "mc:100,threads=2"),
         ("net:some/run@greedy", "net:some/run,greedy"),
         ("net:@greedy", "net:greedy"),
         ("net@greedy", "net:greedy"),

@@ -21,7 +21,7 @@ FAULTS = [
     (lambda: check_range(CONFIG, 0, 1, "gain", "seed"), "--seed must be 0 to 1, not -1"),
     (lambda: check_seeds([1, 2, 1]), "--seeds needs different numbers"),
     (lambda: check_seeds([1], at_least=2), "--seeds needs different numbers, at least 2"),
-    (lambda: choose_setups((), (3, 6)), r"--num-players: num_players must be one of \[3, 4, 5\], not 6"),
+    (lambda: choose_setups((), (3, 6)), r"^--num-players must be one of \[3, 4, 5\], not 6"),
     (lambda: choose_setups((), ()), "--num-players needs at least one number"),
     (lambda: choose_setups(("standard-9",), ()), "--setup: no setup 'standard-9'; there are standard-3"),
     (lambda: choose_setups(("nowhere.json",), ()), "--setup: no setup can be read from nowhere.json"),
@@ -47,6 +47,13 @@ def test_setups_are_chosen_by_name_by_file_or_by_number_of_players_each_once(tmp
     assert choose_setups((), (5, 3, 5)) == (standard_setup(5), standard_setup(3))
     mine = Setup(seats=2, mouse_cards=(3,), bank=9)
     assert choose_setups(("standard-4", str(path), "standard-4"), (3,)) == (standard_setup(4), mine)
+
+
+def test_the_missing_fields_of_a_setup_are_named(tmp_path):
+    path = tmp_path / "part.json"
+    path.write_text('{"seats": 2}')
+    with pytest.raises(ValueError, match=r"part.json: it lacks mouse_cards, bank$"):
+        choose_setups((str(path),), ())
 
 
 def test_settings_that_differ_from_those_of_a_folder_are_named():

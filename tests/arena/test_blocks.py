@@ -274,7 +274,7 @@ def test_a_measure_by_place_is_that_of_the_seat_so_far_after_the_first_start_pla
     starts = blocks.rounds["start_seat"][:, 0, 0]
     assert len(np.unique(starts)) > 1
     for block, player, place in product(range(len(starts)), range(players), range(players)):
-        by_seat, by_place = blocks.block_means_by_seat(player, "rank"), blocks.block_means_by_place(player, "rank")
+        by_seat, by_place = blocks.block_means_by_seat(player, "rank"), blocks.block_means_by_position(player, "rank")
         assert by_place[block, place] == by_seat[block, (starts[block] + place) % players]
 
 
@@ -306,7 +306,7 @@ def test_what_a_player_does_in_one_place_after_the_start_player_alone_is_found_i
     for player, place in product(range(players), repeat=2):
         lineup: list[Player] = [FirstLegal() for _ in range(players)]
         lineup[player] = FailsInPlace(place)
-        by_place = play_blocks(lineup, num_deals=3, seed=0).block_means_by_place(player, "forfeits")
+        by_place = play_blocks(lineup, num_deals=3, seed=0).block_means_by_position(player, "forfeits")
         assert by_place.tolist() == [[float(k == place) for k in range(players)]] * 3
 
 

@@ -137,10 +137,11 @@ def test_what_cannot_be_explained_is_an_error_in_one_line(run, game_file, words,
     assert error.startswith("error: ")
 
 
-def test_a_file_that_is_no_game_is_named(tmp_path, run):
+def test_a_file_that_is_no_game_is_named(tmp_path, run, capsys):
     path = tmp_path / "no-game.txt"
     path.write_text(dumps(loads(GAME)).replace("players 4", "players 7"))
     with pytest.raises(ValueError, match=r"no-game\.txt"):
         read_game(path)
     assert explain(tmp_path / "missing.txt", "--player", f"net:{run}") == 2
+    assert capsys.readouterr().err == f"error: there is no file {tmp_path / 'missing.txt'}\n"
     assert agents.make(f"net:{run}").open_mice

@@ -75,7 +75,7 @@ def test_a_player_that_raises_is_named_with_its_place_its_error_and_the_game_in_
     with pytest.raises(PlayerError) as caught:
         play_blocks(lineup, num_deals=BLOCKS, seed=SEED)
     error = caught.value
-    assert error.place == found.place
+    assert error.index == found.place
     assert error.reason == "LookupError: lost in thought"
     assert isinstance(error.__cause__, LookupError)
     assert error.text == f"{found.text}seat {found.seats[found.place]} to act: {legal_text(found.state)}\n"
@@ -85,8 +85,8 @@ def test_a_player_that_raises_is_named_with_its_place_its_error_and_the_game_in_
 @pytest.mark.parametrize(
     ("reaction", "reason"),  # B: the number of decisions
     [
-        (lambda actions, index: None, "TypeError: act(view) must answer with B integers, not object []"),
-        (lambda actions, index: 3, "TypeError: act(view) must answer with B integers, not int64 []"),
+        (lambda actions, index: None, "ValueError: answers of act(view) must be B integers, not object []"),
+        (lambda actions, index: 3, "ValueError: answers of act(view) must be B integers, not int64 []"),
         (lambda actions, index: actions.astype(float), "not float64 [B]"),
         (lambda actions, index: np.full(len(actions), np.nan), "not float64 [B]"),
         (lambda actions, index: actions > PASS, "not bool [B]"),
@@ -110,7 +110,7 @@ def test_an_answer_that_is_no_vector_of_integers_is_an_error_of_the_player(react
     lineup[found.place] = Trap(lineup[found.place], found.state.tobytes(), answer)
     with pytest.raises(PlayerError) as caught:
         play_blocks(lineup, num_deals=BLOCKS, seed=SEED)
-    assert caught.value.place == found.place
+    assert caught.value.index == found.place
     assert caught.value.text.startswith(found.text)
     assert reason.replace("B", str(asked[0])) in caught.value.reason
 
@@ -124,7 +124,7 @@ def test_a_player_that_fails_only_at_several_games_at_once_is_named_with_the_fir
 
     with pytest.raises(PlayerError, match="MemoryError: too many\nin the game\nfelicity rules") as caught:
         play_blocks([make("pass"), FailsInCompany(), make("pass")], num_deals=4, seed=0)
-    assert caught.value.place == 1
+    assert caught.value.index == 1
 
 
 def test_an_interrupt_is_no_error_of_the_player():

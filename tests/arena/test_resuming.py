@@ -16,7 +16,7 @@ from felicity_env import NUM_ACTIONS, OBS_SIZE, Setup
 from felicity_env.setups import standard_setup
 from tests.support.paths import ROOT
 
-PLAYERS = ("random", "anchor", "mc:5", "own_player.play:make")
+PLAYERS = ("random", "anchor", "mc:5", "net", "own_player.play:make")
 LIST_PARTS = f"""
 import json, sys
 from pathlib import Path
@@ -84,6 +84,11 @@ def test_edited_plots_reports_pages_and_help_texts_invalidate_nothing(copy):
     copy.edit("agents/search.py", '"""', '"""Edited. ')
     copy.edit("felicity_env/game.py", '"""', '"""Edited. ')
     copy.edit("felicity_env/render/text.py", "\n\n\n", "\n\n\nEDITED = True\n\n\n")
+    copy.edit("felicity_env/__init__.py", '__version__ = "', '__version__ = "9')
+    copy.edit("felicity_env/rewards.py", "at the end the own score", "at the end your own score")
+    copy.edit("agents/arena/blocks.py", "number of sacks bought", "how many sacks it bought")
+    copy.edit("agents/tools/files.py", "cannot write {path}: ", "it is impossible to write {path}: ")
+    copy.edit("agents/registry.py", "mc:N, determinised", "mc:N, Determinised")
     copy.edit("experiments/pages/model_card.py", "\n\n\n", "\n\n\nEDITED = True\n\n\n")
     assert copy.part_paths() == before
 

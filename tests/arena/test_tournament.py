@@ -75,7 +75,7 @@ def test_the_win_shares_are_those_of_the_arena_on_the_same_blocks(tmp_path):
     for name in ("win_share", "margin", "profit"):
         assert pair["measures"][name]["value"] == pytest.approx(bootstrap(blocks.block_means(0, name)).value)
     places = [place["value"] for place in pair["win_share_by_place"]]
-    assert places == pytest.approx(blocks.block_means_by_place(0).mean(axis=0))
+    assert places == pytest.approx(blocks.block_means_by_position(0).mean(axis=0))
 
 
 def test_what_is_there_is_not_played_again_and_gives_the_same_results(tmp_path, monkeypatch):
@@ -175,7 +175,7 @@ def test_a_folder_of_another_seed_or_of_something_else_is_not_touched(tmp_path, 
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
     assert tournament(tmp_path / "other") == 2
-    assert "something else" in capsys.readouterr().err
+    assert "is not empty and holds no tournament or evaluation" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.txt"]
 
 

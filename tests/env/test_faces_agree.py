@@ -1,5 +1,6 @@
 """AEC, Batch, SingleLearnerGames and the Gymnasium environments play the same games, bit for bit."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,6 +127,14 @@ def test_aec_and_batch_agree_at_every_decision(settings):
         aec.step(actions)
         aec.check_outcome()
     assert restarts >= 2
+
+
+@pytest.mark.parametrize("face", [felicity_v0.env, SeatEnv, partial(SeatVectorEnv, 1), partial(Batch, 2)])
+def test_the_number_of_players_must_not_contradict_the_setup(face):
+    with pytest.raises(ValueError, match="num_players is 3, but the setup has 5 seats: give only one"):
+        face(num_players=3, setup="standard-5")
+    for accepted in ({}, {"num_players": 4}, {"num_players": 5}):
+        face(setup="standard-5", **accepted)
 
 
 @pytest.mark.parametrize("setup", ODD_SETUPS, ids=range(len(ODD_SETUPS)))

@@ -223,7 +223,7 @@ def test_malformed_text_is_refused_with_line_fault_and_cure(old, new, message):
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a remark\n"])
 def test_an_empty_text_is_no_game(text):
-    with pytest.raises(ValueError, match=r"^line \d: a game begins with `felicity rules 1`, not with `the end`"):
+    with pytest.raises(ValueError, match=r"^the text is empty; a game begins with `felicity rules 1`$"):
         notation.loads(text)
 
 

@@ -454,7 +454,8 @@ def test_what_is_neither_agent_nor_seat_is_refused(method, agent):
         ({"reward": None}, "reward must be one of"),
         ({"render_mode": "rgb_array"}, "render_mode"),
         ({"setup": "standard-6"}, "no setup 'standard-6'; there are standard-3"),
-        ({"setup": "missing.json"}, "no setup can be read from missing.json"),
+        ({"setup": "missing.json"}, "no setup can be read from missing.json: No such file"),
+        ({"num_players": 3, "setup": "standard-5"}, "num_players is 3, but the setup has 5 seats: give only one"),
     ],
 )
 @both_faces

@@ -10,11 +10,11 @@ import pytest
 
 import agents
 from agents.arena.blocks import bootstrap, play_blocks
-from agents.arena.estimates import BOOTSTRAPS
+from agents.arena.estimates import BOOTSTRAPS, linearise_ratio
 from experiments.game import anatomy
 from experiments.game.anatomy import Config
 from experiments.game.cards import compute_card_columns, compute_holding_columns, compute_sack_values, remove_each_card
-from experiments.game.columns import estimate_columns, linearise_ratio, resample_means
+from experiments.game.columns import estimate_columns, resample_means
 from experiments.game.copies import Copies, PlayedGames, Trembling, list_deals, play_copies, play_states, redeal
 from experiments.game.mouse_card import MICE, TIMES_TAKEN, change_last_mouse_card, compute_last_card_columns
 from experiments.game.never_buying import (
@@ -313,9 +313,9 @@ def test_every_figure_can_be_drawn_from_the_answers_of_a_small_run(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"players": ("anchor", "nobody")}, "no player 'nobody'; there are:"),
+        ({"players": ("anchor", "nobody")}, "--players: no player 'nobody'"),
         ({"players": ()}, "--players must name a player"),
-        ({"num_players": (4, 6)}, "--num-players: num_players must be one of [3, 4, 5], not 6"),
+        ({"num_players": (4, 6)}, "--num-players must be one of [3, 4, 5], not 6"),
         ({"setup": ("standard-9",)}, "--setup: no setup 'standard-9'"),
         ({"num_deals": 0}, "--num-deals must be at least 2, not 0"),
         ({"curve_deals": 1}, "--curve-deals must be at least 2"),
@@ -347,4 +347,4 @@ def test_the_command_reports_an_unknown_player_without_a_traceback():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert "error: no player 'nobody'" in done.stderr
+    assert "error: --players: no player 'nobody'" in done.stderr

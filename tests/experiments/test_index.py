@@ -7,8 +7,10 @@ from importlib import import_module
 
 import pytest
 
-from experiments.__main__ import GROUPS, QUESTIONS, list_questions, main
+from experiments.__main__ import list_questions, main
 from experiments.pages import index, readme
+from experiments.pages.results import format_source
+from experiments.questions import GROUPS, QUESTIONS
 from experiments.results import RESULTS, WITHOUT_INFLUENCE, read_result
 
 
@@ -52,9 +54,18 @@ def test_minutes_count_training_runs_that_a_measurement_found_finished():
     assert index.count_minutes(stored | {"seconds": 1200.0}) == 20
 
 
+def test_the_source_of_a_result_is_a_command_that_can_be_given_now():
+    stored = {"commit": "abc", "machine": {"cores": 2, "processor": "X"}, "config": {"algorithm": "selfplay"}}
+    old = "python -m experiments.first_player --num-blocks 3"
+    now = "python -m experiments first-player --num-deals 3 --algorithm selfplay"
+    assert format_source(stored | {"command": old}) == f"`{now}` (measured at commit abc as `{old}`, 2 cores of X)"
+    assert format_source(stored | {"command": now}) == f"`{now}` (measured at commit abc, 2 cores of X)"
+
+
 def test_the_list_shows_every_question_in_its_group(capsys):
     assert main(["--help"]) == 0
-    assert capsys.readouterr().out == list_questions() + "\n"
+    assert main([]) == 2
+    assert capsys.readouterr().out == 2 * (list_questions() + "\n")
     for title, verbs in GROUPS.items():
         assert f"\n{title}:\n" in list_questions()
         assert all(f"  {name} " in list_questions() for name in verbs)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.pages import readme
+from felicity_env import SETUPS, Setup
 
 TEXT = readme.README.read_text()
 EXAMPLES = [
@@ -26,6 +27,12 @@ def test_examples_of_the_four_ways_in_are_about_fifteen_lines() -> None:
 
 @pytest.mark.parametrize("page", readme.PAGES, ids=lambda page: page.parent.name)
 def test_rendered_parts_are_up_to_date(page: Path) -> None:
+    assert readme.render(page, page.read_text()) == page.read_text()
+
+
+def test_one_more_setup_changes_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETUPS, "gentle", Setup(seats=4, mouse_cards=(1, 3, 6), bank=27))
+    page = readme.REFERENCE / "README.md"
     assert readme.render(page, page.read_text()) == page.read_text()
 
 

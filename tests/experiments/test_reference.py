@@ -13,13 +13,14 @@ from tests.support.experiments import save_random_policy
 from tests.support.helpers import draw_bits, make_view, random_game
 
 
-def test_a_player_is_measured_in_both_formats_against_searches_with_a_given_time(tmp_path, stored, capfd):
+def test_a_player_is_measured_in_both_formats_against_searches_with_a_given_time(tmp_path, stored, capfd, monkeypatch):
+    assert reference_strength.find_playouts("mc", standard_setup(3), milliseconds=0.05, seed=1) >= 1
+    monkeypatch.setattr(reference_strength, "find_playouts", lambda *_: 3)
     save_random_policy(tmp_path / "net")
     config = reference_strength.Config(
         num_players=3,
         player=f"net:{tmp_path / 'net'}",
         against=("anchor", "mc:2", "mc"),
-        milliseconds=0.05,
         num_deals=6,
         search_deals=4,
         timed_deals=2,
@@ -30,11 +31,10 @@ def test_a_player_is_measured_in_both_formats_against_searches_with_a_given_time
     reference_strength.main(config)
     written = json.loads((stored / "reference_strength_standard-3.json").read_text())
     pairs = written["results"]["pairs"]
-    *others, timed = dict.fromkeys(pair["rest"] for pair in pairs if pair["one"] == config.player)
-    assert others == ["anchor", "mc:2"]
-    assert int(timed.removeprefix("mc:")) >= 1
+    codes = list(dict.fromkeys(pair["rest"] for pair in pairs if pair["one"] == config.player))
+    assert codes == ["anchor", "mc:2", "mc:3"]
     names = [(pair["one"], pair["rest"]) for pair in pairs]
-    assert names == [pair for code in (*others, timed) for pair in ((config.player, code), (code, config.player))]
+    assert names == [pair for code in codes for pair in ((config.player, code), (code, config.player))]
     assert [pair["measures"]["win_share"]["blocks"] for pair in pairs] == [6, 6, 4, 4, 2, 3]
     assert {pair["setup"] for pair in pairs} == {"standard-3"}
     capfd.readouterr()
@@ -44,12 +44,24 @@ def test_a_player_is_measured_in_both_formats_against_searches_with_a_given_time
 
 @pytest.mark.parametrize(
     "settings",
-    [{"milliseconds": 0}, {"workers": 0}, {"num_deals": 1}, {"timed_deals": 1}, {"against": ()}, {"num_players": 2}],
+    [
+        *({"milliseconds": 0}, {"workers": 0}, {"num_deals": 1}, {"timed_deals": 1}, {"against": ()}, {"seed": -1}),
+        *({"num_players": 2}, {"player": "nope"}, {"against": ("ev", "nope")}),
+    ],
 )
 def test_an_impossible_measurement_is_refused(settings):
     (name,) = settings
     with pytest.raises(ValueError, match=f"--{name.replace('_', '-')}"):
         reference_strength.Config(**settings)
+
+
+def test_players_that_do_not_exist_are_refused_by_the_name_of_the_option():
+    with pytest.raises(ValueError, match="--rest: no player 'nope'"):
+        budget.Config(rest="nope")
+    with pytest.raises(ValueError, match="--players: no player 'nope'"):
+        reference_style.Config(players=("ev", "nope"))
+    with pytest.raises(ValueError, match="--players must name a player"):
+        reference_style.Config(players=())
 
 
 def test_budgets_are_measured_in_the_chosen_setups_and_one_of_them_in_the_other_standard_ones():

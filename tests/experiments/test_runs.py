@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from agents.arena.estimates import bootstrap
 from agents.tools.files import UserError
+from agents.tools.settings import OneSetup
 from experiments import results, runs
 from experiments.runs import estimate_over_seeds, train_run, train_runs
 from tests.support.selfplay_runs import small_config
@@ -31,6 +33,29 @@ def test_a_stored_result_gives_way_to_one_with_the_same_settings_alone(stored, c
     assert results.write_result("found", {**settings, "num_deals": 5}, 3, started=0.0) == other
     assert f"{path} was written with other settings (num_deals); it stays unchanged" in capsys.readouterr().out
     assert [json.loads(written.read_text())["results"] for written in (path, other)] == [2, 3]
+
+
+def test_a_result_for_another_setup_has_its_name_and_fields(stored, tmp_path):
+    file, config = tmp_path / "setup.json", partial(OneSetup, setup=str(tmp_path / "setup.json"))
+    paths = []
+    for bank in (27, 24):
+        file.write_text(json.dumps({"seats": 4, "mouse_cards": [1, 3, 6], "bank": bank}))
+        paths.append(results.write_result("found", config(), 1, started=0.0))
+        (name,) = (setups := json.loads(paths[-1].read_text())["setups"])
+        assert paths[-1] == stored / f"found_{name}.json"
+        assert setups[name]["bank"] == bank
+    assert paths[0] != paths[1]
+    assert results.write_result("found", OneSetup(), 1, started=0.0) == stored / "found.json"
+
+
+def test_a_stored_result_with_equal_settings_but_another_setup_stays(stored):
+    path = results.write_result("found", OneSetup(), 1, started=0.0)
+    content = json.loads(path.read_text())
+    results.RESULTS.mkdir()
+    shutil.move(path, results.RESULTS)
+    assert results.store("found", content) == results.RESULTS / "found.json"
+    content["setups"]["standard-4"]["bank"] = 1
+    assert results.store("found", content) == path
 
 
 def test_a_run_is_trained_once_and_resumed_if_it_was_stopped(tmp_path, monkeypatch):

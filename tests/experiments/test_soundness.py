@@ -149,7 +149,12 @@ def test_results_that_hold_have_no_faults():
 @pytest.mark.parametrize(
     ("question", "row", "changes", "says"),
     [
-        ("coverage", 0, {"covered": {"value": 0.90}}, "90.0% of the intervals of a against b hold the truth"),
+        (
+            "coverage",
+            0,
+            {"covered": {"value": 0.90}},
+            "90.0% of the intervals of a against b contain",
+        ),
         ("coverage", 0, {"covered": {"value": 0.99}}, "99.0% of the intervals"),
         ("sequential", 0, {"stronger": {"value": 0.08, "low": 0.06, "high": 0.1}}, "a copy of a is called stronger"),
         (

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from experiments import results
+from experiments.__main__ import main
 from experiments.checks import kills
 from experiments.speed import training as training_speed
-from experiments.training import first_player
+from experiments.training import encoding, first_player
 from tests.support.selfplay_runs import SMALL, small_config
 from train.selfplay import SelfplayConfig
 
@@ -40,6 +41,21 @@ def test_killed_runs_are_compared_with_their_twins(stored):
     written = json.loads((stored / "kills.json").read_text())["results"]
     assert written["kills"] >= 2
     assert written["all_the_same_bits"] is True
+
+
+def test_after_ctrl_c_no_policy_that_is_not_fully_trained_is_measured(stored, monkeypatch):
+    monkeypatch.setattr(encoding.MaskablePPOTrainer, "learn", lambda trainer, progress: False)
+    monkeypatch.setattr(encoding, "measure_win_shares", lambda *_: pytest.fail("training was not complete"))
+    with pytest.raises(KeyboardInterrupt):
+        encoding.main(encoding.Config(seeds=(0,), total_timesteps=1000))
+
+
+def test_an_impossible_size_or_device_of_training_is_refused_at_once(capsys):
+    with pytest.raises(ValueError, match="--num-envs must be at least 1, not -4"):
+        training_speed.Config(num_envs=-4)
+    with pytest.raises(SystemExit):
+        main(["training-speed", "--device", "gpu"])
+    assert "--device" in capsys.readouterr().err
 
 
 def test_the_speed_of_training_is_reported_with_the_time_of_the_bare_passes(stored, monkeypatch):

@@ -70,5 +70,12 @@ def test_a_search_resumes_from_its_log_and_refuses_one_with_other_settings(tmp_p
         tune.main(replace(config, margin=0.5))
 
 
+@pytest.mark.parametrize("settings", [{"margin": float("nan")}, {"population": 2}, {"seed": -1}])
+def test_impossible_settings_are_refused(settings):
+    (name,) = settings
+    with pytest.raises(ValueError, match=f"--{name} must"):
+        replace(SMALL, **settings)
+
+
 def read(stored: Path) -> dict:
     return json.loads((stored / "tune.json").read_text())["results"]

@@ -1,6 +1,7 @@
 """Helpers for tests of training: a short run in this process, its settings, its files."""
 
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from train.__main__ import main
+from train.algorithms import load_trainer
 from train.maskable_ppo import MaskablePPOConfig
 from train.storage import Checkpoint, load_checkpoint
 
@@ -44,6 +46,12 @@ def train(*arguments: object) -> Outcome:
         except SystemExit as end:  # the parser exits this way
             status = int(end.code or 0)
     return Outcome(status, plain(output.getvalue()), plain(errors.getvalue()))
+
+
+def choose_cpu(algorithm: str) -> list[str]:
+    """Return the options that make an algorithm train on the CPU; one without a choice does so anyway."""
+    names = {field.name for field in fields(load_trainer(algorithm).config_class)}
+    return ["--device", "cpu"] if "device" in names else []
 
 
 def short_run(run: Path) -> tuple[Path, Outcome]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.selfplay_runs import options
-from tests.support.training import ROOT, RUN_FILES, list_names, train
+from tests.support.training import ROOT, RUN_FILES, choose_cpu, list_names, train
 from train import algorithms
 from train.algorithms import ALGORITHMS, Algorithm, load_trainer
 from train.config import read_config
@@ -27,12 +27,12 @@ def test_help_without_an_algorithm_lists_them_without_importing_torch():
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_help_of_an_algorithm_shows_all_its_settings_with_defaults(name):
     config_class = load_trainer(name).config_class
-    outcome = train(name, "--help", "--device=cpu") if name == "selfplay" else train(name, "--help")
+    outcome = train(name, "--help", *choose_cpu(name))
     assert outcome.status == 0
     for field in fields(config_class):
         assert f"--{field.name.replace('_', '-')}" in outcome.output
     assert str(config_class().total_timesteps) in outcome.output
-    assert "GAE lambda; 1 is Monte Carlo" in outcome.output
+    assert "generalised advantage estimation (GAE). 1 is Monte Carlo" in outcome.output
     others = {field.name for other in ALGORITHMS for field in fields(load_trainer(other).config_class)}
     for other in others - {field.name for field in fields(config_class)}:
         assert f"--{other.replace('_', '-')} " not in outcome.output
@@ -40,13 +40,13 @@ def test_help_of_an_algorithm_shows_all_its_settings_with_defaults(name):
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_settings_know_the_name_of_their_algorithm(name):
-    assert load_trainer(name).config_class.algorithm == name
+    assert load_trainer(name).config_class().algorithm == name
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["dqn"], "there is no algorithm 'dqn'; there are maskable-ppo, selfplay"),
+        (["dqn"], f"there is no algorithm 'dqn'; there are {', '.join(ALGORITHMS)}"),
         (["--algorithm", "selfplay"], "--algorithm is now the first word: python -m train ALGORITHM"),
         (["selfplay", "--algorithm=maskable-ppo"], "--algorithm is now the first word: python -m train ALGORITHM"),
     ],
@@ -65,7 +65,6 @@ def test_an_option_of_another_algorithm_is_refused():
 
 NEW_ALGORITHM = """
 from dataclasses import dataclass
-from typing import ClassVar
 
 from train.selfplay import SelfplayConfig, SelfplayTrainer
 
@@ -74,7 +73,6 @@ from train.selfplay import SelfplayConfig, SelfplayTrainer
 class ReinforceConfig(SelfplayConfig):
     \"\"\"REINFORCE.\"\"\"
 
-    algorithm: ClassVar[str] = "reinforce"
     gae_lambda: float = 1.0
     baseline: bool = True
     \"\"\"Subtract the critic's value.\"\"\"

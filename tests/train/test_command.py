@@ -14,6 +14,7 @@ from tests.support.training import (
     SMALL,
     TINY,
     Outcome,
+    choose_cpu,
     contents,
     list_names,
     newest,
@@ -23,7 +24,10 @@ from tests.support.training import (
 )
 from train.algorithms import ALGORITHMS
 from train.config import read_config
-from train.trainer import FINAL_STREAM, LADDER, evaluate_policy
+from train.maskable_ppo import MaskablePPOConfig
+from train.trainer import FINAL_STREAM, evaluate_policy
+
+AGAINST = MaskablePPOConfig().against
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,7 @@ def test_a_run_ends_well_and_says_where_its_player_is(complete_run):
     assert outcome.status == 0
     assert outcome.errors == ""
     assert f"net:{run}" in outcome.output.replace(" ", "")
-    for code in LADDER:
+    for code in AGAINST:
         assert f"3 x {code}" in outcome.output
 
 
@@ -66,7 +70,7 @@ def test_a_run_leaves_a_learning_curve_as_numbers_and_picture(complete_run):
     assert [point["timesteps"] for point in curve] == [0, 2048, 4096]
     for point in curve:
         (result,) = point["results"]
-        assert set(result["win_share"]) == set(LADDER)
+        assert set(result["win_share"]) == set(AGAINST)
         assert all(share["blocks"] == 2 for share in result["win_share"].values())
     assert (complete_run[0] / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
 
@@ -95,7 +99,7 @@ def test_the_trained_policy_plays_through_its_code_and_gets_its_own_evaluation(c
         batch.step(player.act(batch.view()))
     if not form:
         (written,) = json.loads((complete_run[0] / "evaluation.json").read_text())["results"]
-        again = evaluate_policy(player, standard_setup(4), num_deals=4, stream=FINAL_STREAM)
+        again = evaluate_policy(player, standard_setup(4), num_deals=4, stream=FINAL_STREAM, against=AGAINST)
         assert json.loads(json.dumps(again)) == written
 
 
@@ -126,9 +130,8 @@ def test_mixed_numbers_of_players_and_other_rewards_train_and_are_evaluated_at_e
 def test_a_setup_of_a_file_is_trained_and_measured(tmp_path, algorithm):
     (tmp_path / "high.json").write_text(json.dumps({"seats": 4, "mouse_cards": [1, 3, 5], "bank": 27}))
     setups = ["--setup", tmp_path / "high.json", "standard-3"]
-    device = ["--device", "cpu"] if algorithm == "selfplay" else []
     run = tmp_path / "run"
-    outcome = train(algorithm, *SMALL, *device, "--total-timesteps", 1024, *setups, "--out", run)
+    outcome = train(algorithm, *SMALL, *choose_cpu(algorithm), "--total-timesteps", 1024, *setups, "--out", run)
     assert outcome.status == 0, outcome.errors
     name = setup_name(Setup(seats=4, mouse_cards=(1, 3, 5), bank=27))
     results = json.loads((run / "evaluation.json").read_text())["results"]

@@ -8,9 +8,11 @@ import torch
 
 from agents.tools.files import UserError
 from felicity_env import Setup
+from felicity_env.kernel import MAX_THREADS
 from felicity_env.setups import standard_setup
 from tests.support.selfplay_runs import create_trainer, options
 from tests.support.training import SMALL, small_config, train
+from train import maskable_ppo, trainer
 from train.command import read_arguments
 from train.config import Config, read_config
 from train.maskable_ppo import MaskablePPOConfig
@@ -87,7 +89,7 @@ def test_an_error_says_why_a_player_cannot_be_made(tmp_path):
     outcome = train("maskable-ppo", *SMALL, "--mix", f"net:{tmp_path / 'lost'}=1", "--out", tmp_path / "run")
     message = outcome.errors.replace(" ", "")  # a long path is broken anywhere
     assert f"cannotreadapolicyfrom{tmp_path / 'lost'}" in message
-    assert "No such file" in outcome.errors
+    assert outcome.errors.count("there is no file") == 1
 
 
 @pytest.mark.parametrize("option", ["--num-players", "--hidden-sizes", "--mix"])
@@ -101,6 +103,30 @@ def test_a_list_without_an_entry_is_named(tmp_path, option):
 def test_more_setups_than_games_are_refused():
     with pytest.raises(ValueError, match="--num-envs"):
         small_config(num_players=(3, 4, 5), num_envs=2, batch_size=64)
+
+
+def test_entries_of_the_mix_that_are_separated_by_commas_are_refused_with_the_right_form():
+    with pytest.raises(ValueError, match=r"--mix .* separated by blanks"):
+        small_config(mix=("self=1,ev=2",))
+
+
+@pytest.mark.parametrize("kind", [MaskablePPOConfig, SelfplayConfig])
+def test_the_default_number_of_threads_fits_a_machine_with_one_core(kind, monkeypatch):
+    assert kind().threads is None  # so a run does not depend on the machine that it was started on
+    monkeypatch.setattr(trainer, "MAX_THREADS", 1)
+    assert trainer.prepare_process(kind().threads) == 1
+    with pytest.raises(ValueError, match="--threads must be 1 to 1 on this machine, not 2"):
+        trainer.prepare_process(2)
+
+
+def test_a_run_of_more_threads_than_this_machine_has_is_resumed_with_those_it_has(tmp_path, monkeypatch):
+    run, threads = tmp_path / "run", []
+    create_run_folder(small_config(out=run, threads=99))
+    prepare = trainer.prepare_process
+    monkeypatch.setattr(maskable_ppo, "prepare_process", lambda number: threads.append(prepare(number)))
+    monkeypatch.setattr(maskable_ppo.MaskablePPOTrainer, "learn", lambda *_: False)
+    assert train("--resume", run).status == 130
+    assert threads == [MAX_THREADS]
 
 
 def test_settings_survive_json():

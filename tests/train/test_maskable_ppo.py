@@ -49,7 +49,7 @@ def list_evaluation_seeds(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     monkeypatch.setattr(agents.arena.blocks, "Games", WatchedGames)
     monkeypatch.setattr(agents.arena.blocks, "deal_blocks", watch_deals)
     for stream in (CURVE_STREAM, FINAL_STREAM):
-        evaluate_policy(agents.make("random"), standard_setup(4), num_deals=300, stream=stream)
+        evaluate_policy(agents.make("random"), standard_setup(4), num_deals=300, stream=stream, against=("random",))
     return seeds
 
 

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -93,26 +92,45 @@ def test_steps_so_few_that_nothing_is_learned_are_refused_before_the_weights_are
     assert weights(trainer) == before
 
 
-def test_a_run_killed_at_any_moment_ends_with_the_weights_and_curve_of_one_that_was_not(tmp_path):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert main([*options(), "--out", str(whole)]) == 0
-    rng = np.random.default_rng(0)
-    kills = 0
-    while not (killed / "evaluation.json").exists():
+WAITING = """
+import sys
+from importlib import import_module
+from train.__main__ import main
+module, owner, name, turn, *arguments = sys.argv[1:]
+holder = getattr(import_module(module), owner)
+function, calls = getattr(holder, name), []
+
+def wait_at_turn(*values, **options):
+    calls.append(name)
+    if len(calls) == int(turn):
+        print("waiting", flush=True)
+        sys.stdin.read()
+    return function(*values, **options)
+
+setattr(holder, name, wait_at_turn)
+main(arguments)
+"""
+MOMENTS = [  # function before which the run is killed, and at which of its calls
+    (("agents.tools.files", "os", "fsync"), 7),  # the learning curve is written, but not yet in its place
+    (("agents.tools.files", "os", "replace"), 5),  # a checkpoint, the same
+    (("agents.tools.files", "os", "fsync"), 10),  # a checkpoint has its place
+    (("train.selfplay", "SelfplayTrainer", "run_iteration"), 2),
+]
+
+
+def test_a_run_killed_at_any_moment_ends_with_the_weights_and_curve_of_one_that_was_not(complete_run, tmp_path):
+    killed, environment = tmp_path / "killed", os.environ | {"PYTHONPATH": str(ROOT)}
+    for function, turn in MOMENTS:
         begin = ["--resume", str(killed)] if killed.exists() else [*options(), "--out", str(killed)]
-        command = [sys.executable, "-m", "train", *begin]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout
-            process.stdout.readline()  # the run folder: from here on there is something to kill
-            if kills < 3:
-                time.sleep(rng.random() * 0.6)
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-            process.stdout.read()
-    assert (killed / "policy.safetensors").read_bytes() == (whole / "policy.safetensors").read_bytes()
-    assert read_results(killed) == read_results(whole)
-    assert kills == 3
+        command = [sys.executable, "-c", WAITING, *function, str(turn), *begin]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as process:
+            assert "waiting\n" in iter(process.stdout.readline, "")
+            process.kill()
+    assert load_checkpoint(killed, report=print).metadata["updates"] == 2
+    assert main(["--resume", str(killed)]) == 0
+    assert (killed / "policy.safetensors").read_bytes() == (complete_run / "policy.safetensors").read_bytes()
+    assert read_results(killed) == read_results(complete_run)
 
 
 def test_a_run_may_begin_with_the_policy_of_another_and_its_critic(complete_run, tmp_path):

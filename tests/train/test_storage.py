@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import time
@@ -172,7 +171,7 @@ def test_killed_at_any_moment_of_saving_a_whole_checkpoint_is_left(tmp_path):
             assert process.stdout
             process.stdout.readline()
             time.sleep(rng.random() * 0.1)
-            process.send_signal(signal.SIGKILL)
+            process.kill()
             seen = [1, *map(int, process.stdout.read().split())]
         (arrays, metadata), said = load(folder)
         assert said == []
@@ -191,6 +190,7 @@ def test_without_a_name_a_run_gets_a_new_folder(tmp_path, monkeypatch):
     first, second = (create_run_folder(small_config()) for _ in range(2))
     assert first != second
     assert {first.parent.name, second.parent.name} == {"runs"}
+    assert first.name.startswith("standard-4-seed0-")
     assert (tmp_path / first / "config.json").exists()
 
 

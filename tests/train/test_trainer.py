@@ -1,7 +1,7 @@
 """Shared parts of trainers: the progress bar and the evaluation."""
 
-import time
 from io import StringIO
+from itertools import count
 
 import numpy as np
 from rich.console import Console
@@ -11,17 +11,17 @@ from agents.tools.seeds import SEEDS
 from felicity_env import Setup, game_seed
 from felicity_env.setups import setup_name, standard_setup
 from train import trainer
-from train.trainer import LADDER, Progress, evaluate_policy
+from train.trainer import Progress, evaluate_policy
 
 
 def test_on_a_terminal_of_80_columns_a_bar_shows_percentage_speed_time_left_and_strength():
     screen = StringIO()
-    console = Console(file=screen, force_terminal=True, width=80)
-    win_shares = {code: {"value": 0.5} for code in LADDER}
+    ticks = count()
+    console = Console(file=screen, force_terminal=True, width=80, get_time=lambda: next(ticks) / 10)
+    win_shares = {code: {"value": 0.5} for code in ("random", "anchor", "ev")}
     with Progress(console, 4096, 0) as progress:
         progress.show_strength({"seconds": 1, "results": [{"setup": "standard-4", "win_share": win_shares}]})
         for timesteps in (1000, 2000, 2048):
-            time.sleep(0.002)
             progress.advance_to(timesteps)
     shown = screen.getvalue()
     for text in (" 50%", "/s", "left", "anchor 0.50", "0/4,096  1 s  standard-4 vs random 0.50 anchor 0.50 ev 0.50"):
@@ -37,7 +37,8 @@ def test_evaluation_names_the_setup_and_derives_its_seed_from_the_number_of_seat
 
     monkeypatch.setattr(trainer, "win_shares_against_copies", play)
     high = Setup(seats=4, mouse_cards=(1, 3, 5), bank=27)
-    results = [evaluate_policy(make("ev"), setup, num_deals=5, stream=2) for setup in (standard_setup(4), high)]
+    settings = {"num_deals": 5, "stream": 2, "against": ("random", "ev")}
+    results = [evaluate_policy(make("ev"), setup, **settings) for setup in (standard_setup(4), high)]
     assert set(seeds) == {game_seed(SEEDS["evaluation"], 2, 4)}
     assert [result["setup"] for result in results] == ["standard-4", setup_name(high)]
-    assert all(result["par"] == 0.25 and set(result["win_share"]) == set(LADDER) for result in results)
+    assert all(result["par"] == 0.25 and set(result["win_share"]) == {"random", "ev"} for result in results)

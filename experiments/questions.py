@@ -1,0 +1,32 @@
+"""Table of the questions of `python -m experiments`, in groups. A new question needs a module and a line here."""
+
+from agents.tools.command import Verb
+
+GROUPS = {
+    "questions": {
+        "ladder": Verb("experiments.strength.ladder", "Which player of the ladder beats which?"),
+        "budget": Verb("experiments.strength.budget", "What does a larger search budget buy, and what does it cost?"),
+        "exploit": Verb("experiments.strength.exploit", "How far can a player be exploited?"),
+        "reference-strength": Verb("experiments.strength.reference_strength", "How strong is the reference player?"),
+        "reference-style": Verb("experiments.strength.reference_style", "How does the reference player play?"),
+        "ablation": Verb("experiments.training.ablation", "Which parts of the self-play trainer pay?"),
+        "encoding": Verb("experiments.training.encoding", "Do thermometers in the observation help a learner?"),
+        "first-player": Verb("experiments.training.first_player", "What does a default training run reach?"),
+        "anatomy": Verb("experiments.game.anatomy", "What is the value of a seat, a card and a mouse card?"),
+        "speed": Verb("experiments.speed.environment", "How fast is the environment?"),
+        "player-speed": Verb("experiments.speed.players", "How fast do the players decide?"),
+        "training-speed": Verb("experiments.speed.training", "How much of its time does training spend in networks?"),
+    },
+    "release checks": {
+        "kills": Verb("experiments.checks.kills", "Does a training run survive being killed at any moment?"),
+        "soundness": Verb("experiments.checks.soundness", "Are the statistics of the arena correct?"),
+    },
+    "builds": {
+        "tune": Verb("experiments.recipes.tune", "Which weights make the best `tuned` player?"),
+    },
+    "pages": {
+        "readme": Verb("experiments.pages.readme", "Render the tables of the READMEs and the model card."),
+        "notebooks": Verb("experiments.pages.notebooks", "Execute the notebooks and store their outputs."),
+    },
+}
+QUESTIONS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
