@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from felicity_env.game import LARGE_DOG, PASS, RABBIT, SMALL_DOG, State, last_pot
+from felicity_env.game import LARGE_DOG, PASS, RABBIT, SMALL_DOG, State, is_dry
 from felicity_env.kernel import kernel
 
 WORST_FIRST = np.array([0, 1, LARGE_DOG, RABBIT, SMALL_DOG, 2, 3, 4, 5, 6])  # cards by the value they add to a sack
@@ -21,7 +21,7 @@ def place_worst(state: State) -> int:
     """Return the card in hand that adds least to a sack; spoilers (-8, -5, large dog) are kept for a dry round."""
     hand = state.hands[state.seat]
     others = hand & ~SPOILERS
-    return worst_card(others if last_pot(state) > 0 and others != 0 else hand)
+    return worst_card(hand if is_dry(state) or others == 0 else others)
 
 
 @kernel

@@ -8,21 +8,23 @@ Both have noise on purpose (`LIMIT_NOISE`, `CARD_NOISE`). A deterministic player
 all place the same cards.
 
 All inputs are public, remembered (the mice of the others follow from public payments) or follow from the exact
-distribution of hidden cards (`sack_value.py`). `tuned_weights.py` holds a set of weights for each number of players;
-`python -m experiments tune` searches for them.
+distribution of hidden cards (`sack_value.py`). `tuned_weights.py` holds a set of weights for each setup that was tuned;
+`python -m experiments tune` searches for them. In any other setup the player uses the weights of the first setup with
+as many seats, or else those of the first.
 """
 
 import numpy as np
 
 from agents.bidding import raise_up_to
 from agents.sack_value import sack_moments
-from agents.tuned_weights import WEIGHTS_BY_PLAYERS
+from agents.tuned_weights import WEIGHTS_BY_SETUP
 from felicity_env.game import (
-    MAX_SEATS,
+    MAX_POTS,
     NUM_CARDS,
     PLACE,
     State,
     is_alone,
+    is_dry,
     last_pot,
     mice_to_fill,
     pass_pays,
@@ -32,6 +34,7 @@ from felicity_env.game import (
 from felicity_env.kernel import kernel, outlined_kernel
 from felicity_env.observation import own_slot
 from felicity_env.random_stream import RandomBits, mix, open_uniform
+from felicity_env.setups import SETUPS
 
 WEIGHTS = np.dtype(
     (
@@ -47,7 +50,7 @@ WEIGHTS = np.dtype(
                 ("now", np.float64),  # mice that a pass pays now
                 ("last", np.float64),  # mice that the last pass of this round pays
                 ("rivals", np.float64),  # number of other seats still in the auction
-                ("place", np.float64),  # position after the start player
+                ("position", np.float64),  # position after the start player
                 ("lead_mice", np.float64),  # own mice minus the mean of the others'
                 ("lead_score", np.float64),  # own score minus the best of the others'
                 ("over", np.float64),  # fraction of the rounds that are over
@@ -61,7 +64,7 @@ WEIGHTS = np.dtype(
                 ("value_over", np.float64),  # `CARD_EFFECTS` times the fraction of the rounds that are over
                 ("value_lead_mice", np.float64),  # ... times the lead in mice / 10
                 ("value_lead_score", np.float64),  # ... times the lead in score / 10
-                ("value_place", np.float64),  # ... times the position after the start player
+                ("value_position", np.float64),  # ... times the position after the start player
             ],
             align=True,
         ),
@@ -70,16 +73,37 @@ WEIGHTS = np.dtype(
 LIMIT_NOISE = 2.0  # mice; the limit moves by at most this to either side, uniformly
 CARD_NOISE = 1.0  # temperature of the softmax over cards
 CARD_EFFECTS = np.array([-9, -7, 1, 3, 5.5, 8, 11, -2, -6, 0.5])  # rough change of an average sack's value by each card
-BY_SEATS = np.zeros(MAX_SEATS + 1, WEIGHTS)  # weights for each number of seats; two seats play as three
-for _seats in range(2, MAX_SEATS + 1):
-    for _name, _values in WEIGHTS_BY_PLAYERS[max(_seats, min(WEIGHTS_BY_PLAYERS))].items():
-        BY_SEATS[_name][_seats] = _values
+TUNED = np.zeros(len(WEIGHTS_BY_SETUP), WEIGHTS)  # weights for each setup that was tuned
+for _number, _weights in enumerate(WEIGHTS_BY_SETUP.values()):
+    for _name, _values in _weights.items():
+        TUNED[_name][_number] = _values
+_SETUPS = np.concatenate([SETUPS[_name].blank_state() for _name in WEIGHTS_BY_SETUP])
 
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
     """Return the action of the seat to act, given a state with only what this seat may know."""
-    return linear_action(state, BY_SEATS[state.num_seats], random_bits)
+    return linear_action(state, TUNED[find_weights(state)], random_bits)
+
+
+@kernel
+def find_weights(state: State) -> int:
+    """Return the index in `TUNED` for the setup of `state`, told by its seats and mouse cards; see the module."""
+    found = 0
+    for number in range(len(TUNED) - 1, -1, -1):
+        if _SETUPS[number].num_seats == state.num_seats:
+            found = number
+            if _have_same_mouse_cards(_SETUPS[number], state):
+                break
+    return found
+
+
+@kernel
+def _have_same_mouse_cards(one, other):
+    for k in range(MAX_POTS):
+        if one.mouse_cards[k] != other.mouse_cards[k]:
+            return False
+    return True
 
 
 @kernel
@@ -101,12 +125,12 @@ def bid_limit(state: State, w: State) -> float:
     over = progress(state)
     limit = w.constant + (w.expected + w.expected_late * over) * mean + w.spread * np.sqrt(variance) + w.over * over
     limit += w.now * pass_pays(state) + w.last * last_pot(state)
-    limit += w.rivals * (state.num_seats - 1 - state.passes) + w.place * wrap(state, seat - state.start_seat)
+    limit += w.rivals * (state.num_seats - 1 - state.passes) + w.position * wrap(state, seat - state.start_seat)
     limit += w.lead_mice * lead_in_mice(state, seat) + w.lead_score * lead_in_score(state, seat)
     slot = own_slot(state, seat)
     if slot >= state.face_up:
         limit += w.own_card * CARD_EFFECTS[state.row[slot]]
-    if last_pot(state) == 0:
+    if is_dry(state):
         limit += w.dry
     if state.bank + state.high_bid + 1 >= mice_to_fill(state):
         limit += w.refill
@@ -119,14 +143,14 @@ def bid_limit(state: State, w: State) -> float:
 def draw_card(state: State, w: State, random_bits: RandomBits) -> int:
     """Draw the card to place from the softmax of preference / CARD_NOISE over the cards in hand, by Gumbel noise."""
     seat = state.seat
-    slope = w.value_over * progress(state) + w.value_place * wrap(state, seat - state.start_seat)
+    slope = w.value_over * progress(state) + w.value_position * wrap(state, seat - state.start_seat)
     slope += w.value_lead_mice * lead_in_mice(state, seat) / 10 + w.value_lead_score * lead_in_score(state, seat) / 10
-    is_dry = last_pot(state) == 0
+    dry = is_dry(state)
     best, best_card = -np.inf, 0
     for card in range(NUM_CARDS):
         if state.hands[seat] >> card & 1:
             preference = w.card[card] + slope * CARD_EFFECTS[card]
-            if is_dry:
+            if dry:
                 preference += w.card_dry[card]
             random_bits = mix(random_bits)
             preference -= CARD_NOISE * np.log(-np.log(open_uniform(random_bits)))

@@ -1,7 +1,7 @@
-"""Weights of the player `tuned` for 3, 4 and 5 players, found by `python -m experiments tune`."""
+"""Weights of the player `tuned` for each setup, by its name, found by `python -m experiments tune`."""
 
-WEIGHTS_BY_PLAYERS = {
-    3: {
+WEIGHTS_BY_SETUP = {
+    "standard-3": {
         "constant": -3.2789,
         "expected": 0.7712,
         "expected_late": 0.014,
@@ -10,7 +10,7 @@ WEIGHTS_BY_PLAYERS = {
         "now": -3.3801,
         "last": 1.135,
         "rivals": -1.3108,
-        "place": 0.195,
+        "position": 0.195,
         "lead_mice": 0.2654,
         "lead_score": -0.0607,
         "over": 6.2371,
@@ -23,9 +23,9 @@ WEIGHTS_BY_PLAYERS = {
         "value_over": -0.9641,
         "value_lead_mice": -0.4194,
         "value_lead_score": 0.3588,
-        "value_place": -0.4439,
+        "value_position": -0.4439,
     },
-    4: {
+    "standard-4": {
         "constant": -7.3167,
         "expected": 0.6789,
         "expected_late": 1.4897,
@@ -34,7 +34,7 @@ WEIGHTS_BY_PLAYERS = {
         "now": -3.6037,
         "last": 2.8286,
         "rivals": 3.0923,
-        "place": 0.7729,
+        "position": 0.7729,
         "lead_mice": 0.4245,
         "lead_score": -0.37,
         "over": -12.2944,
@@ -47,9 +47,9 @@ WEIGHTS_BY_PLAYERS = {
         "value_over": -0.3124,
         "value_lead_mice": 0.3363,
         "value_lead_score": 0.167,
-        "value_place": 0.8465,
+        "value_position": 0.8465,
     },
-    5: {
+    "standard-5": {
         "constant": -1.3466,
         "expected": 0.6475,
         "expected_late": 0.9141,
@@ -58,7 +58,7 @@ WEIGHTS_BY_PLAYERS = {
         "now": -2.3986,
         "last": 0.2538,
         "rivals": 3.4165,
-        "place": 1.0264,
+        "position": 1.0264,
         "lead_mice": 0.0234,
         "lead_score": -0.1818,
         "over": -5.0613,
@@ -71,6 +71,6 @@ WEIGHTS_BY_PLAYERS = {
         "value_over": 1.7934,
         "value_lead_mice": -0.2494,
         "value_lead_score": -0.4951,
-        "value_place": 0.366,
+        "value_position": 0.366,
     },
 }

@@ -19,7 +19,7 @@ from felicity_env.game import (
     PLACE,
     State,
     count_cards,
-    last_pot,
+    is_dry,
     nth_card,
     slot_owner,
 )
@@ -80,9 +80,11 @@ def _place_card(world, model, scratch, owner, hand, random_bits):
     """Return the card that the assumed player places from `hand`, with all mice as they were before anyone passed."""
     scratch[0] = world
     state = scratch[0]
+    dry = is_dry(state)
     for seat in range(world.num_seats):
         state.mice[seat] -= state.gain[seat]
-    if last_pot(state) > 0:
+        dry = dry and state.gain[seat] == 0
+    if not dry:
         for k in range(state.passes):
             state.pots[k] = state.mouse_cards[k]
     state.phase, state.seat, state.high_bid = PLACE, owner, 0

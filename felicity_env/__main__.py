@@ -14,8 +14,9 @@ deal removed R 3 5 15
 """
 NEXT = """\
 Play from Python:    from felicity_env import felicity_v0; env = felicity_v0.env(num_players=4)
-From a checkout:     python -m agents --help    measure players and explain their decisions
-                     python -m train --help     train a player
+From a checkout:     python -m agents --help         measure players and explain their decisions
+                     python -m train --help          train a player
+                     python -m experiments --help    answer a question by measuring
 Examples and rules:  README.md and felicity_env/RULES.md"""
 
 

@@ -62,8 +62,9 @@ class Settings(NamedTuple):
 
 def allocate(setups: Sequence[Setup], *, record: bool) -> Buffers:
     """Allocate the buffers of a batch in which game k has the setup setups[k]; with `record` also for its actions."""
-    different, num_games = list(dict.fromkeys(setups)), len(setups)
-    numbers = {setup: number for number, setup in enumerate(different)}
+    objects, num_games = {id(setup): setup for setup in setups}, len(setups)
+    different = list(dict.fromkeys(objects.values()))
+    numbers = {key: different.index(setup) for key, setup in objects.items()}  # hashing each setup would take longer
     return Buffers(
         observations=np.zeros((num_games, OBS_SIZE), np.float32),
         action_masks=np.zeros((num_games, NUM_ACTIONS), np.int8),
@@ -77,7 +78,7 @@ def allocate(setups: Sequence[Setup], *, record: bool) -> Buffers:
         episodes=np.zeros(num_games, np.int64),
         decisions=np.zeros((num_games, MAX_SEATS), np.int64),
         blanks=np.concatenate([setup.blank_state() for setup in different]),
-        setup_numbers=np.array([numbers[setup] for setup in setups], np.int64),
+        setup_numbers=np.array([numbers[id(setup)] for setup in setups], np.int64),
         first_states=np.zeros(num_games if record else 0, STATE),
         actions=np.zeros((num_games if record else 0, MAX_DECISIONS), np.int8),
         lengths=np.zeros(num_games if record else 0, np.int64),

@@ -423,8 +423,17 @@ def mice_to_fill(state: State) -> int:
 
 @kernel
 def last_pot(state: State) -> int:
-    """Return the mice on the last mouse card; 0 throughout a dry round, one without mice on the mouse cards (R6.2)."""
+    """Return the mice on the last mouse card."""
     return state.pots[state.num_seats - 2]
+
+
+@kernel
+def is_dry(state: State) -> bool:
+    """Return whether no mice are on the mouse cards, as throughout a dry round (R6.2)."""
+    for k in range(state.num_seats - 1):
+        if state.pots[k] > 0:
+            return False
+    return True
 
 
 # --- R7: the end ------------------------------------------------------------------------------------------------------

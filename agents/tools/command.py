@@ -72,10 +72,15 @@ def read_settings(config_class: type[ConfigT], prog: str, arguments: Sequence[st
 
 
 def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str]) -> int:
-    """Run `work`; return its status, 2 after a user's error, or 130 after Ctrl-C, with `interrupted()` printed."""
+    """Run `work`; return its status, 2 after a user's error, or 130 after Ctrl-C, with `interrupted()` printed.
+
+    In Python's development mode (`python -X dev -m ...`) errors are raised, to show where they come from.
+    """
     try:
         return work() or 0
     except (UserError, ValueError, OSError) as error:
+        if sys.flags.dev_mode:
+            raise
         print_error(f"error: {describe_error(error)}")
         return USAGE_ERROR
     except KeyboardInterrupt:

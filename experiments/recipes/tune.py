@@ -30,7 +30,7 @@ import agents
 from agents import tuned
 from agents.arena.blocks import deal_blocks, list_streams, measure_seats
 from agents.arena.games import Games
-from agents.tools.files import check_same_settings
+from agents.tools.files import UserError, check_same_settings
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import SeveralSetups, check_at_least, check_not_negative
 from agents.tuned import WEIGHTS, linear_action
@@ -47,9 +47,9 @@ START = {  # weights with which the player acts like `ev`
 }
 SCALE = {  # a small step of each weight: an effect of about one mouse at a typical value of its feature
     **{"constant": 2.0, "expected": 0.2, "expected_late": 0.3, "spread": 0.15, "own_card": 0.2, "now": 0.5},
-    **{"last": 0.3, "rivals": 1.0, "place": 0.5, "lead_mice": 0.1, "lead_score": 0.1, "over": 2.0, "dry": 2.0},
+    **{"last": 0.3, "rivals": 1.0, "position": 0.5, "lead_mice": 0.1, "lead_score": 0.1, "over": 2.0, "dry": 2.0},
     **{"refill": 1.0, "final": 2.0, "alone": 1.0, "card": 1.0, "card_dry": 1.0},
-    **{"value_over": 0.3, "value_lead_mice": 0.15, "value_lead_score": 0.15, "value_place": 0.1},
+    **{"value_over": 0.3, "value_lead_mice": 0.15, "value_lead_score": 0.15, "value_position": 0.1},
 }
 FINAL = 2**20  # index of the stream of deals that select the best search
 CANDIDATE, RIVAL, HEURISTICS = 0, 1, ("ev", "anchor", "greedy")  # indices of players; rival: from the previous round
@@ -257,12 +257,17 @@ class _Log:
 
 
 def write_weights(results: Mapping[str, Any]) -> None:
-    """Write the weights of a stored result to the Python file `agents/tuned_weights.py`, by number of players."""
-    lines = ['"""Weights of `tuned` for each number of players, found by `python -m experiments tune`."""', ""]
-    lines.append("WEIGHTS_BY_PLAYERS = {")
+    """Write the weights of a stored result to the Python file `agents/tuned_weights.py`, by setup."""
+    lines = [
+        '"""Weights of the player `tuned` for each setup, by its name, found by `python -m experiments tune`."""',
+        "",
+    ]
+    lines.append("WEIGHTS_BY_SETUP = {")
+    if unknown := sorted(results.keys() - SETUPS.keys()):
+        raise UserError(f"weights are kept by name: add {', '.join(unknown)} to SETUPS in felicity_env/setups.py")
     for name, result in results.items():
         weights = {key: tuple(v) if isinstance(v, list) else v for key, v in result["weights"].items()}
-        lines += [f"    {SETUPS[name].seats}: {{", *(f'        "{key}": {v},' for key, v in weights.items()), "    },"]
+        lines += [f'    "{name}": {{', *(f'        "{key}": {v},' for key, v in weights.items()), "    },"]
     TUNED_WEIGHTS.write_text("\n".join([*lines, "}"]) + "\n")
 
 

@@ -1,13 +1,23 @@
-"""`tuned`: every weight acts on the feature that it is named for, at its number of seats."""
+"""`tuned`: every weight acts on the feature that it is named for, for its setup."""
 
 import numpy as np
 import pytest
 
 import agents
 from agents.sack_value import sack_moments
-from agents.tuned import BY_SEATS, CARD_EFFECTS, CARD_NOISE, LIMIT_NOISE, WEIGHTS, bid_limit, draw_card, linear_action
+from agents.tuned import (
+    CARD_EFFECTS,
+    CARD_NOISE,
+    LIMIT_NOISE,
+    TUNED,
+    WEIGHTS,
+    bid_limit,
+    draw_card,
+    find_weights,
+    linear_action,
+)
 from felicity_env import NUM_ACTIONS, View
-from felicity_env.game import AUCTION, PASS, STATE, State, step
+from felicity_env.game import AUCTION, PASS, STATE, Setup, State, step
 from felicity_env.setups import SETUPS
 from tests.support.helpers import (
     C3,
@@ -78,10 +88,16 @@ def test_tuned_with_the_weights_of_ev_decides_as_ev_in_every_position():
     assert decisions.sum() > 100 * MANY
 
 
-def test_tuned_plays_by_the_weights_of_its_number_of_seats():
+def test_tuned_plays_by_the_weights_of_its_setup_or_else_of_the_first_with_as_many_seats():
+    setups = (
+        *SETUPS.values(),
+        Setup(seats=2, mouse_cards=(4,), bank=12),
+        Setup(seats=5, mouse_cards=(1, 2, 3, 4), bank=20),
+    )
+    assert [find_weights(setup.blank_state()[0]) for setup in setups] == [0, 1, 2, 0, 2]
     for view in list_views(agents.make("tuned")):
         pairs = zip(view.states, view.seeds, strict=True)
-        expected = [linear_action(state, BY_SEATS[state.num_seats], bits) for state, bits in pairs]
+        expected = [linear_action(state, TUNED[find_weights(state)], bits) for state, bits in pairs]
         assert agents.make("tuned").act(view).tolist() == expected
 
 
@@ -102,7 +118,7 @@ def lead_in_score(state: State) -> float:
     return scores[state.seat] - best_other(scores, state)
 
 
-def place_in_turn(state: State) -> int:
+def position(state: State) -> int:
     return (state.seat - state.start_seat) % state.num_seats
 
 
@@ -135,7 +151,7 @@ BID_FEATURES = {
     "now": lambda state: min(mice_on_cards(state), default=0),
     "last": lambda state: max(mice_on_cards(state), default=0),
     "rivals": lambda state: state.in_auction[: state.num_seats].sum() - 1,
-    "place": place_in_turn,
+    "position": position,
     "lead_mice": lead_in_mice,
     "lead_score": lead_in_score,
     "over": lambda state: state.round_number / 9,
@@ -148,7 +164,7 @@ CARD_FEATURES = {  # factors of the preference for a card
     "value_over": lambda state: state.round_number / 9,
     "value_lead_mice": lambda state: lead_in_mice(state) / 10,
     "value_lead_score": lambda state: lead_in_score(state) / 10,
-    "value_place": place_in_turn,
+    "value_position": position,
 }
 
 

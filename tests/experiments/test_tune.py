@@ -33,7 +33,7 @@ def test_the_stored_weights_are_those_in_the_file(tmp_path, monkeypatch):
     for text in (stored, path.read_text()):
         space: dict = {}
         exec(text, space)
-        values.append(space["WEIGHTS_BY_PLAYERS"])
+        values.append(space["WEIGHTS_BY_SETUP"])
     assert values[0] == values[1]
 
 
