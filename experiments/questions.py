@@ -12,7 +12,7 @@ GROUPS = {
         "ablation": Verb("experiments.training.ablation", "Which parts of the self-play trainer pay?"),
         "encoding": Verb("experiments.training.encoding", "Do thermometers in the observation help a learner?"),
         "first-player": Verb("experiments.training.first_player", "What does a default training run reach?"),
-        "anatomy": Verb("experiments.game.anatomy", "What is the value of a seat, a card and a mouse card?"),
+        "anatomy": Verb("experiments.game.anatomy", "What are a seat, a card and a mouse card worth?"),
         "speed": Verb("experiments.speed.environment", "How fast is the environment?"),
         "player-speed": Verb("experiments.speed.players", "How fast do the players decide?"),
         "training-speed": Verb("experiments.speed.training", "How much of its time does training spend in networks?"),

@@ -1,8 +1,8 @@
-"""Question: what is the value of a seat, a card and a mouse card? `python -m experiments anatomy`
+"""Question: what are a seat, a card and a mouse card worth? `python -m experiments anatomy`
 
-Copies of one player play many deals. The answers, with intervals: the value of a place in the order of play, the value
-of each card, how often rounds are dry (no mice on the mouse cards) or void (nobody buys), how often a seat wins without
-buying a sack and how far the other seats must overbid for that, and the value of the last mouse card.
+Copies of one player play many deals. The answers, with intervals: the value of a position in the order of play, the
+value of each card, how often rounds are dry (no mice on the mouse cards) or void (nobody buys), how often a seat wins
+without buying a sack and how far the other seats must overbid for that, and the value of the last mouse card.
 
 Some answers are experiments: the start player is random, and a removed card or the mice on a mouse card are changed
 while the rest of the deal stays equal. All other answers are correlations between cards, seats and the course of the

@@ -30,13 +30,13 @@ def _par(num_players: int) -> float:
     return 1 / num_players
 
 
-_PLACES = ("starts", *range(1, MAX_SEATS))
+_POSITIONS = ("starts", *range(1, MAX_SEATS))
 _TIMES = (*TIMES_TAKEN[:-1], f"{TIMES_TAKEN[-1]}+")
 _ROUNDS = range(1, MAX_ROUNDS + 1)
 FIGURES = {
     "seats": (
-        Panel("win_share", "win share minus par", "place after the first start player", _PLACES, _zero),
-        Panel("gain", "points gained in a round", "place after the round's start player", _PLACES, _zero),
+        Panel("win_share", "win share minus par", "position after the first start player", _POSITIONS, _zero),
+        Panel("gain", "points gained in a round", "position after the round's start player", _POSITIONS, _zero),
     ),
     "cards": (
         Panel("holding_win_share", "win share from holding it", "card", CARDS, _zero),
@@ -91,19 +91,19 @@ def _draw_panel(axis: Axes, panel: Panel, rows: Sequence[Mapping[str, Any]]) -> 
         _draw_points(axis, row[panel.answer], shift=shift, fmt=MARKERS[k % len(MARKERS)], label=row["player"])
     if panel.baseline:
         axis.axhline(panel.baseline(rows[0]["num_players"]), color="grey", linestyle=":", zorder=0)
-    places = len(rows[0][panel.answer])
-    axis.set_xticks(range(places), [str(tick) for tick in panel.ticks[:places]])
+    num_ticks = len(rows[0][panel.answer])
+    axis.set_xticks(range(num_ticks), [str(tick) for tick in panel.ticks[:num_ticks]])
     axis.set_xlabel(panel.x_label)
     axis.grid(alpha=0.3)
 
 
 def _draw_points(axis: Axes, estimates: Sequence[Any], *, shift: float, fmt: str, label: str) -> None:
     """Draw the estimates of one player with error bars; `shift` moves them sideways, so that players do not overlap."""
-    known = [(place, estimate) for place, estimate in enumerate(estimates) if estimate]
+    known = [(tick, estimate) for tick, estimate in enumerate(estimates) if estimate]
     values = np.array([[estimate[key] for key in ("value", "low", "high")] for _, estimate in known])
     spread = np.abs(values[:, 1:] - values[:, :1]).T
-    places = np.array([place for place, _ in known]) + shift
-    axis.errorbar(places, values[:, 0], spread, fmt=fmt, markersize=4, capsize=2, linewidth=1, label=label)
+    ticks = np.array([tick for tick, _ in known]) + shift
+    axis.errorbar(ticks, values[:, 0], spread, fmt=fmt, markersize=4, capsize=2, linewidth=1, label=label)
 
 
 def draw_non_buyers(answers: Sequence[Mapping[str, Any]]) -> Figure:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agents.tools.markdown import format_table
-from experiments.pages.results import compare_neighbours
+from experiments.pages.results import compare_neighbours, format_by_position
 from experiments.questions import GROUPS
 from experiments.results import RESULTS, read_result
 
@@ -131,14 +131,22 @@ def _answer_first_player(results: Sequence[Result]) -> str:
 
 
 def _answer_anatomy(results: Sequence[Result]) -> str:
-    row = next(row for row in results[0]["results"]["tables"] if (row["setup"], row["player"]) == ("standard-4", "ev"))
-    start, last = row["gain"][0]["value"], row["gain"][-1]["value"]
-    win_shares = [estimate["value"] for estimate in row["win_share"]]
+    tables = results[0]["results"]["tables"]
+    row = next(row for row in tables if (row["setup"], row["player"]) == ("standard-4", "ev"))
+    widest = max(tables, key=_spread_of_positions)
+    card = max(abs(effect["value"]) for effect in row["holding_win_share"])
+    prices = [price["value"] for price in row["if_price"]]
     return (
-        f"4 x `ev`: the start player gains {start:.1f} points a round, the last player {last:.1f}; over a game seats "
-        f"differ by {max(win_shares) - min(win_shares):.2f} win share; {row['void']['value']:.0%} of rounds are void; "
-        f"{row['victories_without_buying']['value']:.1%} of victories are without a sack"
+        f"a seat: win share over par among 4 x `ev`, the start player first, {format_by_position(row['win_share'])}; "
+        f"positions differ most, by {_spread_of_positions(widest):.2f}, among {widest['num_players']} x "
+        f"`{widest['player']}`. A card: at most {card:.3f} win share (4 x `ev`). The last mouse card: with "
+        f"{len(prices) - 1} mice on it instead of none, prices are {prices[-1]:.1f} instead of {prices[0]:.1f}"
     )
+
+
+def _spread_of_positions(row: Result) -> float:
+    win_shares = [estimate["value"] for estimate in row["win_share"]]
+    return max(win_shares) - min(win_shares)
 
 
 def _answer_speed(results: Sequence[Result]) -> str:

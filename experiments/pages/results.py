@@ -33,6 +33,13 @@ def format_signed(gain: Mapping[str, float]) -> str:
     return f"{gain['value']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})"
 
 
+def format_by_position(gains: Sequence[Mapping[str, float]]) -> str:
+    """Format differences with the half-width of their widest 95 % interval, as in `+0.02 / -0.02 (± 0.01)`."""
+    width = max(gain["high"] - gain["low"] for gain in gains) / 2
+    values = (f"{gain['value']:+.3f}" for gain in gains)
+    return f"{' / '.join(values)} (± {width:.3f})"
+
+
 def _with_source(head: Sequence[str], rows: Sequence[Sequence[object]], stored: Mapping[str, Any]) -> str:
     return format_table(head, rows) + "\n\n" + format_source(stored)
 
@@ -163,12 +170,13 @@ def render_soundness() -> str:
 
 
 def render_anatomy() -> str:
-    """Return a Markdown table about games among copies of each player: dry and void rounds, prices, gain by place."""
+    """Return a Markdown table about games among copies of each player: value of a seat, dry and void rounds, prices."""
     stored = read_result("anatomy")
     rows = [
         (
             row["setup"],
             f"`{row['player']}`",
+            format_by_position(row["win_share"]),
             *(format_percent(row[name]) for name in ("dry", "void", "victories_without_buying")),
             *(format_estimate(row[name], 1) for name in ("price", "sack_bought")),
             " / ".join(f"{gain['value']:.1f}" for gain in row["gain"]),
@@ -176,7 +184,8 @@ def render_anatomy() -> str:
         for row in stored["results"]["tables"]
     ]
     columns = ("dry rounds", "void rounds", "victories without buying", "price", "value of a sack bought")
-    head = ("setup", "copies of", *columns, "gain in a round by place, the start player first")
+    worth = "win share over par by position in the first round, the start player first"
+    head = ("setup", "copies of", worth, *columns, "points a round by position in it (a correlation)")
     return _with_source(head, rows, stored)
 
 

@@ -287,6 +287,13 @@ def test_ev_places_its_worst_card_but_keeps_spoilers_for_rounds_without_mice(han
     assert decide(agents.make("ev"), state) == card
 
 
+def test_a_round_has_mice_even_if_only_the_first_mouse_card_holds_some():
+    state = new_game(4)
+    state.hands[0] = 1 << M8 | 1 << C3
+    state.pots[:3] = (2, 0, 0)
+    assert decide(agents.make("ev"), state) == C3
+
+
 # --- the other heuristics ---------------------------------------------------------------------------------------------
 
 

@@ -55,15 +55,15 @@ def gain_of(entry: np.void, seat: int) -> int:
 
 
 @pytest.mark.parametrize("seats", STANDARD_PLAYERS)
-def test_gain_by_place_is_what_a_count_round_by_round_says(seats):
+def test_gain_by_position_is_what_a_count_round_by_round_says(seats):
     played = played_by("ev", seats)
     gains, others = [[] for _ in range(seats)], [[] for _ in range(seats)]
     for entry, _ in each_round(played):
-        for place in range(seats):
-            seat = (entry["start_seat"] + place) % seats
-            gains[place].append(gain_of(entry, seat))
+        for position in range(seats):
+            seat = (entry["start_seat"] + position) % seats
+            gains[position].append(gain_of(entry, seat))
             if entry["winner"] != seat:
-                others[place].append(entry["taken"][seat])
+                others[position].append(entry["taken"][seat])
     columns = compute_seat_columns(played)
     assert columns["gain"].mean(axis=0) == pytest.approx([np.mean(g) for g in gains])
     assert columns["gain_of_others"].mean(axis=0) == pytest.approx([np.mean(g) for g in others])
