@@ -68,6 +68,6 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 def check_same_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any], *, where: object, advice: str) -> None:
     """Raise `UserError` naming the settings that differ, with `advice`, unless both are equal as JSON."""
-    plain = json.loads(json.dumps(wanted, default=str))
-    if different := [name for name in {**stored, **plain} if stored.get(name) != plain.get(name)]:
+    stored, wanted = (json.loads(json.dumps(settings, default=str)) for settings in (stored, wanted))
+    if different := [name for name in {**stored, **wanted} if stored.get(name) != wanted.get(name)]:
         raise UserError(f"{where} was written with other settings ({', '.join(different)}); {advice}")

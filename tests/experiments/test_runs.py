@@ -58,6 +58,15 @@ def test_a_stored_result_with_equal_settings_but_another_setup_stays(stored):
     assert results.store("found", content) == path
 
 
+def test_a_result_takes_the_place_of_one_that_was_stored_without_its_setups(stored):
+    path = results.write_result("found", OneSetup(), 1, started=0.0)
+    content = json.loads(path.read_text())
+    del content["setups"]
+    results.RESULTS.mkdir()
+    (results.RESULTS / "found.json").write_text(json.dumps(content))
+    assert results.write_result("found", OneSetup(), 2, started=0.0) == results.RESULTS / "found.json"
+
+
 def test_a_run_is_trained_once_and_resumed_if_it_was_stopped(tmp_path, monkeypatch):
     folder = tmp_path / "run"
     first = train_run(folder, TINY)
