@@ -135,17 +135,17 @@ def _try_in_world(workspace, count, learns, random_bits):
 def _sort_candidates(workspace, count):
     """Sort all candidate actions but the default by advantage, the best first (insertion sort)."""
     for k in range(2, count):
-        place = k
-        while place > 1 and workspace.advantages[place] > workspace.advantages[place - 1]:
-            _swap_with_previous(workspace.candidates, place)
-            _swap_with_previous(workspace.advantages, place)
-            _swap_with_previous(workspace.squares, place)
-            place -= 1
+        index = k
+        while index > 1 and workspace.advantages[index] > workspace.advantages[index - 1]:
+            _swap_with_previous(workspace.candidates, index)
+            _swap_with_previous(workspace.advantages, index)
+            _swap_with_previous(workspace.squares, index)
+            index -= 1
 
 
 @kernel
-def _swap_with_previous(values, place):
-    values[place], values[place - 1] = values[place - 1], values[place]
+def _swap_with_previous(values, index):
+    values[index], values[index - 1] = values[index - 1], values[index]
 
 
 @kernel

@@ -100,10 +100,10 @@ def find_weights(state: State) -> int:
 
 @kernel
 def _have_same_mouse_cards(one, other):
+    different = 0
     for k in range(MAX_POTS):
-        if one.mouse_cards[k] != other.mouse_cards[k]:
-            return False
-    return True
+        different += one.mouse_cards[k] != other.mouse_cards[k]
+    return different == 0
 
 
 @kernel

@@ -430,10 +430,10 @@ def last_pot(state: State) -> int:
 @kernel
 def is_dry(state: State) -> bool:
     """Return whether no mice are on the mouse cards, as throughout a dry round (R6.2)."""
+    mice = 0
     for k in range(state.num_seats - 1):
-        if state.pots[k] > 0:
-            return False
-    return True
+        mice += state.pots[k]
+    return mice == 0
 
 
 # --- R7: the end ------------------------------------------------------------------------------------------------------

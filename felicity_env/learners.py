@@ -162,11 +162,11 @@ def collect_actions(players: Sequence[Player], acting: np.ndarray, batch: Batch,
 class SingleLearnerGames:
     """Vectorised games with one learning seat in each; the learner changes its seat from game to game.
 
-    players: players that may sit in the other seats. places: function that takes the indices [K] of the games about to
-    begin and returns the index of the player in each place, counted clockwise from the learner: integers [K, MAX_SEATS]
-    (the first column is ignored). Without it the players sit in their order, or the only one in all seats. seat: the
-    learner's seat, or None to change it from game to game. compiled: players that compiled code plays, without a call
-    of their `act`.
+    players: players that may sit in the other seats. opponents: function that takes the indices [K] of the games about
+    to begin and returns the index of the player in each seat, counted clockwise from the learner: integers
+    [K, MAX_SEATS] (the first column is ignored). Without it the players sit in their order, or the only one in all
+    seats. seat: the learner's seat, or None to change it from game to game. compiled: players that compiled code plays,
+    without a call of their `act`.
 
     The learner decides from `observations` and `action_masks`. After a step: `rewards` float64 [B], `terminated`
     bool [B], and where terminated `final_observations` float32 [B, OBS_SIZE] and `final_seats` int64 [B].
@@ -177,12 +177,12 @@ class SingleLearnerGames:
         batch: Batch,
         players: Sequence[Player],
         *,
-        places: Seating | None = None,
+        opponents: Seating | None = None,
         seat: int | None = None,
         compiled: CompiledPlayers | None = None,
     ) -> None:
         self.batch, self.players = batch, list(players)
-        self._choose_places = places or self._seat_in_order
+        self._choose_opponents = opponents or self._seat_in_order
         self._fixed_seat = _check_seat(batch, seat)
         self.observations, self.action_masks = batch.observations, batch.action_masks
         self.seats = np.zeros(batch.num_games, np.int64)  # the learner's seat in each game
@@ -230,9 +230,9 @@ class SingleLearnerGames:
         num_players = self.batch.num_players[indices].astype(np.int64)
         rotated = (self._first_seats[indices] + self.batch.episodes[indices]) % num_players
         self.seats[indices] = rotated if self._fixed_seat is None else self._fixed_seat
-        places = (np.arange(MAX_SEATS) - self.seats[indices, None]) % num_players[:, None]
-        seating = np.take_along_axis(self._choose_places(indices), places, axis=1)
-        return np.where(places == 0, LEARNER, seating)
+        relative_seats = (np.arange(MAX_SEATS) - self.seats[indices, None]) % num_players[:, None]
+        seating = np.take_along_axis(self._choose_opponents(indices), relative_seats, axis=1)
+        return np.where(relative_seats == 0, LEARNER, seating)
 
     def _keep_final_observations(self, seats: np.ndarray) -> None:
         """Store the final observation of each finished game for its learner, who sat in `seats`."""

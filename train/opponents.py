@@ -54,7 +54,7 @@ class OpponentPool:
         """Draw an opponent for each of K games and return its index in the pool, [K]; index 0 is the current policy."""
         return self._thresholds.searchsorted(draw_uniforms(game_seeds, _SOURCE), side="right")
 
-    def draw_places(self, game_seeds: np.ndarray) -> np.ndarray:
+    def draw_opponents(self, game_seeds: np.ndarray) -> np.ndarray:
         """Draw one opponent for all seats of each of K games that do not learn; return its indices, [K, MAX_SEATS]."""
         return np.repeat(self._draw_players(game_seeds)[:, None], MAX_SEATS, axis=1)
 
@@ -66,8 +66,8 @@ class OpponentPool:
         """
         players = self._draw_players(game_seeds)
         first = (draw_uniforms(game_seeds, _SEAT) * num_players).astype(np.int64)
-        places = (np.arange(MAX_SEATS) - first[:, None]) % num_players[:, None]
-        learns = (players[:, None] == 0) | (places >= num_players[:, None] - 1)
+        relative_seats = (np.arange(MAX_SEATS) - first[:, None]) % num_players[:, None]
+        learns = (players[:, None] == 0) | (relative_seats >= num_players[:, None] - 1)
         return np.where(learns, LEARNER, players[:, None])
 
     def begin_games(self, batch: Batch) -> LearningGames:
@@ -80,8 +80,8 @@ class OpponentPool:
 
     def begin_single_learner_games(self, batch: Batch) -> SingleLearnerGames:
         """Begin the games of `batch` with one learner and its drawn opponents in each game, and return them."""
-        places = lambda indices: self.draw_places(batch.game_seeds[indices])  # noqa: E731
-        return SingleLearnerGames(batch, self.players, places=places, compiled=select_compiled(self.players))
+        opponents = lambda indices: self.draw_opponents(batch.game_seeds[indices])  # noqa: E731
+        return SingleLearnerGames(batch, self.players, opponents=opponents, compiled=select_compiled(self.players))
 
     def update(self, policy: NetworkPlayer) -> None:
         """Set the current policy of the learner; it also replaces past policies that are not stored yet."""

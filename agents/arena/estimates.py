@@ -34,15 +34,18 @@ def bootstrap(blocks: np.ndarray, *, seed: int = 0) -> Estimate:
     blocks = _check_blocks(blocks)
     if len(blocks) < 2:
         raise ValueError(f"an interval needs at least 2 blocks, not {len(blocks)}")
-    low, high = np.percentile(_resample_means(blocks, seed), INTERVAL)
+    low, high = np.percentile(resample_means(blocks, seed=seed), INTERVAL)
     return Estimate(float(blocks.mean()), float(low), float(high), len(blocks))
 
 
-def _resample_means(blocks: np.ndarray, seed: int) -> np.ndarray:
-    """Return the mean of each bootstrap resample, [BOOTSTRAPS]; drawing in slices only limits the memory."""
+def resample_means(blocks: np.ndarray, *, seed: int = 0) -> np.ndarray:
+    """Draw N of the N blocks with replacement and average them, BOOTSTRAPS times; return the means.
+
+    blocks: [N], or [N, K] for K values of each block, which share the draws. Returns [BOOTSTRAPS] or [BOOTSTRAPS, K].
+    """
     rng = np.random.default_rng(seed)
-    at_once = max(1, _SLICE // len(blocks))
-    means = np.empty(BOOTSTRAPS)
+    at_once = max(1, _SLICE // blocks.size)  # drawing in slices only limits the memory
+    means = np.empty((BOOTSTRAPS, *blocks.shape[1:]))
     for start in range(0, BOOTSTRAPS, at_once):
         part = means[start : start + at_once]
         part[:] = blocks[rng.integers(len(blocks), size=(len(part), len(blocks)))].mean(axis=1)

@@ -229,7 +229,7 @@ PLOTS: dict[str, Callable[[Path, dict[str, Any], MatchResults], None]] = {  # fi
     "cross_table": draw_cross_table,
     "ratings": draw_ratings,
     "prices": draw_prices,
-    "places": draw_positions,
+    "positions": draw_positions,
     "profits": draw_profits,
     "passing": draw_passing,
 }

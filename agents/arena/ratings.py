@@ -1,14 +1,14 @@
 """Plackett-Luce ratings of players from the rankings of their games, with intervals by bootstrap over blocks.
 
-Model (Luce 1959; Plackett 1975): every player has a positive strength. The places of a game are filled from the first
-to the last. Each place goes to one of the players not yet placed, with probability proportional to their strengths.
-Ties follow Efron's approximation (1977; the model is the Cox partial likelihood): if m players share a place, the l-th
-of their m factors (l from 0) counts each of them with weight 1 - l/m. A tie between two players thus counts as one win
-each, and frequent ties draw strengths slightly together.
+Model (Luce 1959; Plackett 1975): every player has a positive strength. The ranking of a game is drawn in stages, from
+the best player to the worst. Each stage draws one of the players not yet ranked, with probability proportional to their
+strengths. Ties follow Efron's approximation (1977; the model is the Cox partial likelihood): if m players share a rank,
+the l-th of their m factors (l from 0) counts each of them with weight 1 - l/m. A tie between two players thus counts as
+one win each, and frequent ties draw strengths slightly together.
 
-The log likelihood is a linear part, which counts how often each player was placed, minus a sum of logarithms of
-weighted sums of strengths. Many games have the same sums, so a game is stored as the indices of its sums. The time of a
-fit therefore depends on the number of different sums and not on the number of games.
+The log likelihood is a linear part, which counts how often each player was drawn, minus a sum of logarithms of weighted
+sums of strengths. Many games have the same sums, so a game is stored as the indices of its sums. The time of a fit
+therefore depends on the number of different sums and not on the number of games.
 """
 
 from collections.abc import Sequence
@@ -135,13 +135,13 @@ def _fit_resamples(
 class _Pool:
     """Games in compressed form: G games with K different patterns (order of the players, ties) and D different sums.
 
-    The likelihood of a pattern is a product over its places: strength of the player placed there, divided by a sum.
+    The likelihood of a pattern is a product over its stages: strength of the player drawn there, divided by a sum.
     Row d of `weights` times the strengths is sum d. Player P and sum D fill the rows of games with fewer players.
     """
 
     pattern_of_game: np.ndarray  # int [G], index of the pattern
     players: np.ndarray  # int [K, n], from best to worst
-    sums: np.ndarray  # int [K, n], index of the sum of each place
+    sums: np.ndarray  # int [K, n], index of the sum of each stage
     weights: np.ndarray  # [D, P], weight of each player in each sum
 
     @classmethod
@@ -159,10 +159,10 @@ class _Pool:
         always improves, and becomes a full one at the end (Sun and Tran-Dinh 2019, Generalized self-concordant
         functions).
         """
-        placed, summed = self._count(game_weights)
+        drawn, summed = self._count(game_weights)
         logs = start
         for _ in range(_MOST_STEPS):
-            gradient, information = _differentiate(logs, placed, summed, self.weights)
+            gradient, information = _differentiate(logs, drawn, summed, self.weights)
             step = np.linalg.solve(information, gradient)
             if gradient @ step < _TOLERANCE:
                 return logs + step
@@ -171,17 +171,17 @@ class _Pool:
         raise RuntimeError(f"the fit did not converge in {_MOST_STEPS} steps")
 
     def _count(self, game_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Count how often each player is placed, [P], and each sum is a divisor, [D], if games have weights [G]."""
+        """Count how often each player is drawn, [P], and each sum is a divisor, [D], if games have weights [G]."""
         patterns = np.bincount(self.pattern_of_game, game_weights, minlength=len(self.players))
-        places = np.repeat(patterns, self.players.shape[1])
+        stages = np.repeat(patterns, self.players.shape[1])
         num_sums, num_players = self.weights.shape
-        placed = np.bincount(self.players.ravel(), places, minlength=num_players + 1)
-        summed = np.bincount(self.sums.ravel(), places, minlength=num_sums + 1)
-        return placed[:num_players], summed[:num_sums]
+        drawn = np.bincount(self.players.ravel(), stages, minlength=num_players + 1)
+        summed = np.bincount(self.sums.ravel(), stages, minlength=num_sums + 1)
+        return drawn[:num_players], summed[:num_sums]
 
 
 def _differentiate(
-    logs: np.ndarray, placed: np.ndarray, summed: np.ndarray, weights: np.ndarray
+    logs: np.ndarray, drawn: np.ndarray, summed: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the gradient [P] of the log posterior density at `logs` [P], and its negative second derivative [P, P]."""
     strengths = np.exp(logs - logs.max())
@@ -190,7 +190,7 @@ def _differentiate(
     pairs = weights.T @ (weights * (summed / sums**2)[:, None])
     information = np.diag(expected) - pairs * np.outer(strengths, strengths)
     precision = PRIOR_DEVIATION**-2
-    return placed - expected - precision * logs, information + precision * np.eye(len(logs))
+    return drawn - expected - precision * logs, information + precision * np.eye(len(logs))
 
 
 def _list_patterns(
@@ -207,12 +207,12 @@ def _list_patterns(
     order = np.lexsort((players, ranks), axis=1)
     players, ranks = (np.take_along_axis(array, order, axis=1) for array in (players, ranks))
     tied = (ranks[:, 1:] == ranks[:, :-1]) & (players[:, 1:] < num_players)
-    places = players.shape[1]
-    sizes = (num_players + 1,) * places + (2,) * (places - 1)
+    stages = players.shape[1]
+    sizes = (num_players + 1,) * stages + (2,) * (stages - 1)
     codes, pattern_of_game = np.unique(_encode_rows(np.hstack([players, tied]), sizes), return_inverse=True)
     columns = np.stack(np.unravel_index(codes, sizes), axis=1)
     first = np.zeros((len(codes), 1), bool)
-    return columns[:, :places], np.hstack([first, columns[:, places:] == 1]), pattern_of_game
+    return columns[:, :stages], np.hstack([first, columns[:, stages:] == 1]), pattern_of_game
 
 
 def _encode_rows(columns: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
@@ -221,18 +221,18 @@ def _encode_rows(columns: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
 
 
 def _list_sums(num_players: int, players: np.ndarray, tied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the index of the sum that divides each place, [K, n], and the weight of each player in each sum, [D, P].
+    """Return the index of the sum that divides each stage, [K, n], and the weight of each player in each sum, [D, P].
 
-    The sum is over the strengths of all players not yet placed. For the l-th of m tied players (l from 0), those m have
+    The sum is over the strengths of all players not yet drawn. For the l-th of m tied players (l from 0), those m have
     the weight 1 - l/m in it.
     """
-    places = np.arange(players.shape[1])
+    stages = np.arange(players.shape[1])
     present = players < num_players
-    start = np.maximum.accumulate(np.where(tied, 0, places), axis=1)  # [K, n] the first place of the tie
-    turn = (places - start)[present]  # [F] l of each factor; there is one for each player
-    at_risk = ((places >= start[:, :, None]) & present[:, None, :])[present]  # [F, n]
+    start = np.maximum.accumulate(np.where(tied, 0, stages), axis=1)  # [K, n] the first stage of the tie
+    turn = (stages - start)[present]  # [F] l of each factor; there is one for each player
+    at_risk = ((stages >= start[:, :, None]) & present[:, None, :])[present]  # [F, n]
     tying = (start[:, :, None] == start[:, None, :])[present]  # [F, n]
-    entrants = np.broadcast_to(players[:, None, :], (*players.shape, len(places)))[present]  # [F, n]
+    entrants = np.broadcast_to(players[:, None, :], (*players.shape, len(stages)))[present]  # [F, n]
     first, numbers = _find_distinct(num_players, np.where(at_risk, entrants, num_players), tying, turn)
     weights = at_risk[first] * (1 - tying[first] * (turn[first] / tying[first].sum(axis=1))[:, None])
     by_player = np.zeros((len(first), num_players + 1))

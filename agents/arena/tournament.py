@@ -98,7 +98,7 @@ def _summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
     return {
         **summarize_pair(match, blocks),
         "measures_of_rest": estimate_measures(blocks, range(1, match.setup.seats)),
-        "win_share_by_place": [asdict(bootstrap(values)) for values in blocks.block_means_by_position(0).T],
+        "win_share_by_position": [asdict(bootstrap(values)) for values in blocks.block_means_by_position(0).T],
     }
 
 

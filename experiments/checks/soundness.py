@@ -25,12 +25,12 @@ from rich.progress import track
 
 import agents
 from agents.arena.blocks import play_blocks
-from agents.arena.estimates import INTERVAL, Look, SequentialTest, bootstrap, compare_paired
+from agents.arena.estimates import INTERVAL, Look, SequentialTest, bootstrap, compare_paired, resample_means
 from agents.arena.evaluate import BLOCKS_PER_LOOK
 from agents.tools.files import UserError
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import check_at_least
-from experiments.game.columns import resample_means, round_estimate
+from experiments.game.columns import round_estimate
 from experiments.results import write_result
 from felicity_env import game_seed
 from felicity_env.setups import STANDARD_PLAYERS, describe_setup, standard_setup

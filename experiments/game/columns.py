@@ -6,26 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from agents.arena.estimates import BOOTSTRAPS, INTERVAL, Estimate, linearise_ratio
+from agents.arena.estimates import INTERVAL, Estimate, linearise_ratio, resample_means
 
 
 def average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return a column [blocks] whose mean is the mean of `values` [blocks, ...] weighted by `weights` (or a mask)."""
     axes = tuple(range(1, values.ndim))
     return linearise_ratio((values * weights).sum(axis=axes), weights.sum(axis=axes))
-
-
-def resample_means(columns: np.ndarray) -> np.ndarray:
-    """Draw N rows of `columns` [N, K] with replacement and average them, BOOTSTRAPS times; return [BOOTSTRAPS, K].
-
-    All columns share the drawn rows. The rows are those of `agents.arena.estimates.bootstrap`.
-    """
-    rng, rows = np.random.default_rng(0), len(columns)
-    means = np.empty((BOOTSTRAPS, columns.shape[1]))
-    for k in range(BOOTSTRAPS):
-        counts = np.bincount(rng.integers(rows, size=rows), minlength=rows)
-        means[k] = counts @ columns / rows
-    return means
 
 
 def estimate_columns(answers: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -7,11 +7,11 @@ import numpy as np
 
 import agents
 from agents.arena.blocks import play_blocks
-from agents.arena.estimates import INTERVAL
+from agents.arena.estimates import INTERVAL, resample_means
 from agents.bidding import raise_up_to
 from agents.reckless import overbid_action
 from agents.sack_value import expected_sack_value
-from experiments.game.columns import average, estimate_columns, resample_means, round_estimate
+from experiments.game.columns import average, estimate_columns, round_estimate
 from experiments.game.copies import PlayedGames
 from experiments.game.rounds import is_void
 from felicity_env import Player, Setup, View

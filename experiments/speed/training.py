@@ -3,7 +3,7 @@
 Iterations of the self-play trainer (rollout and update) are timed. In turn with them, in the same process, only the
 forward and backward passes of an iteration are timed, on constant data: without games, sampling, advantages, shuffling
 and the optimizer. No trainer can save the time of these passes. A third measurement adds the optimizer to the passes.
-All other settings are the defaults, so the games are those of the setup `standard-4`.
+All other settings are the defaults.
 """
 
 import time
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from rich.progress import track
 
-from agents.tools.settings import check_at_least, check_positive
+from agents.tools.settings import OneSetup, check_at_least, check_positive
 from experiments.results import median_interval, write_result
 from train.selfplay import SelfplayConfig, SelfplayTrainer
 
@@ -27,8 +27,8 @@ NETWORKS: dict[str, Mapping[str, Any]] = {"2 x 128": {}, "2 x 256": {"hidden_siz
 
 
 @dataclass(frozen=True)
-class Config:
-    """Compare the time of training iterations (in `standard-4`) with that of their forward and backward passes."""
+class Config(OneSetup):
+    """Compare the time of training iterations with that of their forward and backward passes."""
 
     resumes: ClassVar[bool] = False
     repetitions: int = 30
@@ -41,6 +41,7 @@ class Config:
     """Number of decisions in a minibatch; by default the number that the trainer uses."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive(self, "repetitions")
         check_at_least(self, num_envs=1, batch_size=1)
 
@@ -81,7 +82,7 @@ def measure_training(network: Mapping[str, Any], config: Config) -> dict[str, An
     The fraction is measured for the forward and backward passes alone, and for the passes with the optimizer.
     """
     sizes = {name: getattr(config, name) for name in ("num_envs", "batch_size") if getattr(config, name)}
-    chosen = {"device": config.device, **network, **sizes}
+    chosen = {"device": config.device, **config.training_setup, **network, **sizes}
     with TemporaryDirectory() as folder:
         settings = SelfplayConfig(**(asdict(SelfplayConfig.choose_defaults(config.device)) | chosen))
         trainer = SelfplayTrainer(settings, Path(folder))

@@ -25,7 +25,7 @@ from experiments.game.columns import estimate_columns
 from experiments.results import write_result
 from experiments.settings import check_players
 from felicity_env import Batch, View
-from felicity_env.game import AUCTION, NO_SEAT, NUM_CARDS, PASS, highest_legal_bid, last_pot, pass_pays, score
+from felicity_env.game import AUCTION, NO_SEAT, NUM_CARDS, PASS, highest_legal_bid, is_dry, pass_pays, score
 from felicity_env.kernel import kernel
 
 GAINS = np.arange(-12, 25, 2)  # lower bounds of bins: gain of a raise that nobody outbids, in points
@@ -73,13 +73,13 @@ class Config(OneSetup):
 def _facts(states, out):
     for k in range(len(states)):
         state, seat = states[k], states[k].seat
-        place = (seat - state.start_seat) % state.num_seats
+        position = (seat - state.start_seat) % state.num_seats
         out[k].bids = state.phase == AUCTION
         out[k].may_raise = state.phase == AUCTION and highest_legal_bid(state) > state.high_bid
         out[k].gain = expected_sack_value(state) - (state.high_bid + 1) - pass_pays(state)
         out[k].round_number = state.round_number
-        out[k].first, out[k].last = place == 0, place == state.num_seats - 1
-        out[k].mice = last_pot(state) > 0
+        out[k].first, out[k].last = position == 0, position == state.num_seats - 1
+        out[k].mice = not is_dry(state)
         out[k].hand = state.hands[seat]
         out[k].is_ahead = True
         for other in range(state.num_seats):

@@ -1,8 +1,8 @@
 """Question: do thermometers in the observation help a learner? `python -m experiments encoding`
 
 A thermometer writes an amount as a row of ones. The observation holds a player's own mice and the highest bid both as
-thermometers and as scaled numbers. Short training runs in the setup `standard-4`, with default settings and several
-seeds, get the whole observation, or one with the thermometers set to zero. Their win shares are compared.
+thermometers and as scaled numbers. Short training runs with default settings and several seeds get the whole
+observation, or one with the thermometers set to zero. Their win shares are compared.
 """
 
 import time
@@ -18,11 +18,10 @@ from rich.console import Console
 from agents.arena.matches import win_shares_against_copies
 from agents.policy_file import Layers
 from agents.tools.seeds import SEEDS
-from agents.tools.settings import check_at_least, check_seeds
+from agents.tools.settings import OneSetup, check_at_least, check_seeds
 from experiments.results import write_result
 from experiments.runs import estimate_over_seeds
 from felicity_env.observation import AT, STEPS
-from felicity_env.setups import standard_setup
 from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer, SingleLearnerVecEnv
 from train.trainer import Progress
 
@@ -31,8 +30,8 @@ THERMOMETERS = np.r_[AT.mice_steps : AT.mice_steps + STEPS, AT.high_bid_steps : 
 
 
 @dataclass(frozen=True)
-class Config:
-    """Compare win shares in `standard-4` after training with and without thermometers (amounts as rows of ones)."""
+class Config(OneSetup):
+    """Compare win shares after training with and without thermometers (amounts as rows of ones)."""
 
     resumes: ClassVar[bool] = False
     seeds: tuple[int, ...] = (0, 1, 2)
@@ -43,6 +42,7 @@ class Config:
     """Number of deals to evaluate each run against each opponent, each under all rotations of the seats."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_seeds(self.seeds)
         check_at_least(self, total_timesteps=1, num_deals=2)
 
@@ -80,10 +80,16 @@ def _blank(observations: np.ndarray) -> np.ndarray:
 TRAINERS = {"numbers and thermometers": MaskablePPOTrainer, "numbers alone": _BlankedTrainer}
 
 
+def create_config(seed: int, config: Config) -> MaskablePPOConfig:
+    """Return the settings of the training run for a training seed."""
+    timesteps = config.total_timesteps
+    return MaskablePPOConfig(**config.training_setup, seed=seed, total_timesteps=timesteps, curve_deals=20)
+
+
 def measure_win_shares(trainer: MaskablePPOTrainer, code: str, config: Config) -> np.ndarray:
-    """Measure the win share of a trained policy against three copies of a player, for each block (deal), [blocks]."""
-    setup, seed = standard_setup(4), SEEDS["encoding"]
-    return win_shares_against_copies(trainer.player(), code, setup, num_deals=config.num_deals, seed=seed)
+    """Measure the win share of a trained policy against copies of a player, for each block (deal), [blocks]."""
+    deals = {"num_deals": config.num_deals, "seed": SEEDS["encoding"]}
+    return win_shares_against_copies(trainer.player(), code, config.chosen_setup, **deals)
 
 
 def main(config: Config) -> None:
@@ -94,8 +100,7 @@ def main(config: Config) -> None:
         for name, trainer_class in TRAINERS.items():
             console.print(f"{name}, seed {seed}")
             with TemporaryDirectory() as folder, Progress(console, config.total_timesteps, 0) as progress:
-                settings = MaskablePPOConfig(seed=seed, total_timesteps=config.total_timesteps, curve_deals=20)
-                trainer = trainer_class(settings, Path(folder))
+                trainer = trainer_class(create_config(seed, config), Path(folder))
                 if not trainer.learn(progress):
                     raise KeyboardInterrupt
             for code in OPPONENTS:

@@ -14,15 +14,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from agents.arena.report import list_win_shares
-from agents.tools.settings import check_seeds
+from agents.tools.settings import OneSetup, check_seeds
 from experiments.results import read_result, write_result
 from experiments.runs import train_run
+from felicity_env import Setup
+from felicity_env.setups import setup_name
 from train.algorithms import ALGORITHMS, load_trainer
 
 
 @dataclass(frozen=True)
-class Config:
-    """Train players with default settings (in `standard-4`) and several seeds; collect win shares and minutes."""
+class Config(OneSetup):
+    """Train players with default settings and several seeds; collect win shares and minutes."""
 
     resumes: ClassVar[bool] = True
     algorithm: str = "selfplay"
@@ -33,12 +35,13 @@ class Config:
     """Folder of the training runs; the same command, given again, continues them."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_seeds(self.seeds)
         if self.algorithm not in ALGORITHMS:
             raise ValueError(f"--algorithm must be one of {', '.join(ALGORITHMS)}, not {self.algorithm}")
 
 
-def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, float], path: Path) -> None:
+def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, float], path: Path, *, seats: int) -> None:
     """Plot the learning curves (win share against decisions) of all training seeds, with a panel for each opponent."""
     codes = list(runs[0]["results"][0]["win_share"])
     figure = Figure(figsize=(4 * len(codes), 3.6), layout="constrained")
@@ -50,16 +53,16 @@ def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, float], path: Path)
         axis.axhline(runs[0]["results"][0]["par"], color="grey", linestyle=":", label="par")
         if code in ev:
             axis.axhline(ev[code], color="black", linestyle="--", label="ev in its place")
-        axis.set(title=f"one against three {code}", xlabel="million decisions", ylim=(0, 1))
+        axis.set(title=f"one against {seats - 1} {code}", xlabel="million decisions", ylim=(0, 1))
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("win share")
     axes[0].legend(loc="lower right")
     figure.savefig(path, dpi=110)
 
 
-def read_ev_win_shares() -> dict[str, float]:
-    """Read the win shares of the player `ev` against three copies of each other player from the result of `ladder`."""
-    win_shares = list_win_shares(read_result("ladder")["results"], "standard-4")
+def read_ev_win_shares(setup: Setup) -> dict[str, float]:
+    """Read the win shares of the player `ev` against copies of each other player from the result of `ladder`."""
+    win_shares = list_win_shares(read_result("ladder")["results"], setup_name(setup))
     return {rest: estimate["value"] for (one, rest), estimate in win_shares.items() if one == "ev"}
 
 
@@ -74,12 +77,12 @@ def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
 
 def main(config: Config) -> None:
     """Train a player with each seed, collect the win shares and minutes, store the result and plot it."""
-    started, runs = time.monotonic(), []
+    started, runs, setup = time.monotonic(), [], config.chosen_setup
     default = load_trainer(config.algorithm).config_class.choose_defaults("auto")
     for seed in config.seeds:
-        folder = config.out / f"{config.algorithm}-seed{seed}"
-        runs.append({"seed": seed, **train_run(folder, replace(default, seed=seed))})
-    results = {"summary": summarise(runs), "ev": read_ev_win_shares(), "runs": runs}
+        folder = config.out / f"{config.algorithm}-{setup_name(setup)}-seed{seed}"
+        runs.append({"seed": seed, **train_run(folder, replace(default, seed=seed, **config.training_setup))})
+    results = {"summary": summarise(runs), "ev": read_ev_win_shares(setup), "runs": runs}
     name = f"first_player_{config.algorithm}"
     path = write_result(name, config, results, started=started, question="first-player")
-    plot(runs, results["ev"], path.with_suffix(".png"))
+    plot(runs, results["ev"], path.with_suffix(".png"), seats=setup.seats)

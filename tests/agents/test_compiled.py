@@ -27,10 +27,12 @@ class SlowAnchor:
 
 
 def make_games(players: list, order: list[int] | None = None, *, compiled: bool, reward: str) -> SingleLearnerGames:
-    """Make games for 3, 4 and 5 players; order: the player in each place after the learner."""
+    """Make games for 3, 4 and 5 players; order: the player in each seat after the learner."""
     batch = Batch(NUM_GAMES, np.resize([3, 4, 5], NUM_GAMES).tolist(), seed=5, reward=reward)
-    places = (lambda indices: np.tile(order, (len(indices), 1))) if order else None
-    return SingleLearnerGames(batch, players, places=places, compiled=select_compiled(players) if compiled else None)
+    opponents = (lambda indices: np.tile(order, (len(indices), 1))) if order else None
+    return SingleLearnerGames(
+        batch, players, opponents=opponents, compiled=select_compiled(players) if compiled else None
+    )
 
 
 def assert_same_games(fast: SingleLearnerGames, slow: SingleLearnerGames, num_steps: int) -> None:

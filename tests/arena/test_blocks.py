@@ -269,13 +269,16 @@ def test_a_measure_by_seat_is_that_of_the_rotation_in_which_the_player_sat_there
 
 
 @pytest.mark.parametrize("players", STANDARD_PLAYERS)
-def test_a_measure_by_place_is_that_of_the_seat_so_far_after_the_first_start_player(players):
+def test_a_measure_by_position_is_that_of_the_seat_so_far_after_the_first_start_player(players):
     blocks = make_blocks(players)
     starts = blocks.rounds["start_seat"][:, 0, 0]
     assert len(np.unique(starts)) > 1
     for block, player, place in product(range(len(starts)), range(players), range(players)):
-        by_seat, by_place = blocks.block_means_by_seat(player, "rank"), blocks.block_means_by_position(player, "rank")
-        assert by_place[block, place] == by_seat[block, (starts[block] + place) % players]
+        by_seat, by_position = (
+            blocks.block_means_by_seat(player, "rank"),
+            blocks.block_means_by_position(player, "rank"),
+        )
+        assert by_position[block, place] == by_seat[block, (starts[block] + place) % players]
 
 
 @pytest.mark.parametrize("players", STANDARD_PLAYERS)
@@ -306,8 +309,8 @@ def test_what_a_player_does_in_one_place_after_the_start_player_alone_is_found_i
     for player, place in product(range(players), repeat=2):
         lineup: list[Player] = [FirstLegal() for _ in range(players)]
         lineup[player] = FailsInPlace(place)
-        by_place = play_blocks(lineup, num_deals=3, seed=0).block_means_by_position(player, "forfeits")
-        assert by_place.tolist() == [[float(k == place) for k in range(players)]] * 3
+        by_position = play_blocks(lineup, num_deals=3, seed=0).block_means_by_position(player, "forfeits")
+        assert by_position.tolist() == [[float(k == place) for k in range(players)]] * 3
 
 
 def test_the_mean_of_a_measure_is_over_the_rotations_of_each_block():

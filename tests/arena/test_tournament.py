@@ -60,7 +60,7 @@ def test_a_tournament_leaves_results_a_report_and_plots(tmp_path):
     assert sorted(content["results"]["mixed"]["standard-3"]) == ["anchor", "ev", "random"]
     assert content["results"]["ratings"]["standard-3"]["anchor"]["value"] == 0
     report = (tmp_path / "report.md").read_text()
-    for name in ("cross_table", "ratings", "prices", "places", "profits", "passing"):
+    for name in ("cross_table", "ratings", "prices", "positions", "profits", "passing"):
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
         assert f"{name}.png" in report
     for code in ("random", "anchor", "ev"):
@@ -74,8 +74,8 @@ def test_the_win_shares_are_those_of_the_arena_on_the_same_blocks(tmp_path):
     blocks = play_blocks(seating, num_deals=DEALS, seed=game_seed(5, 3, 0))
     for name in ("win_share", "margin", "profit"):
         assert pair["measures"][name]["value"] == pytest.approx(bootstrap(blocks.block_means(0, name)).value)
-    places = [place["value"] for place in pair["win_share_by_place"]]
-    assert places == pytest.approx(blocks.block_means_by_position(0).mean(axis=0))
+    by_position = [estimate["value"] for estimate in pair["win_share_by_position"]]
+    assert by_position == pytest.approx(blocks.block_means_by_position(0).mean(axis=0))
 
 
 def test_what_is_there_is_not_played_again_and_gives_the_same_results(tmp_path, monkeypatch):

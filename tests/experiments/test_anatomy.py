@@ -10,11 +10,11 @@ import pytest
 
 import agents
 from agents.arena.blocks import bootstrap, play_blocks
-from agents.arena.estimates import BOOTSTRAPS, linearise_ratio
+from agents.arena.estimates import linearise_ratio
 from experiments.game import anatomy
 from experiments.game.anatomy import Config
 from experiments.game.cards import compute_card_columns, compute_holding_columns, compute_sack_values, remove_each_card
-from experiments.game.columns import estimate_columns, resample_means
+from experiments.game.columns import estimate_columns
 from experiments.game.copies import Copies, PlayedGames, Trembling, list_deals, play_copies, play_states, redeal
 from experiments.game.mouse_card import MICE, TIMES_TAKEN, change_last_mouse_card, compute_last_card_columns
 from experiments.game.never_buying import (
@@ -266,7 +266,6 @@ def test_estimates_are_those_of_the_bootstrap_column_by_column():
         expected = bootstrap(column)
         values = [getattr(expected, name) for name in ("value", "low", "high", "blocks")]
         assert list(estimate.values()) == pytest.approx(values, abs=1e-5)
-    assert len(resample_means(columns)) == BOOTSTRAPS
 
 
 def test_a_ratio_has_its_value_and_about_the_interval_of_resampled_ratios():

@@ -33,17 +33,17 @@ def read_number(snapshot: object) -> int:
 
 def test_opponents_are_drawn_as_often_as_the_mix_says():
     pool = create_pool({"self": 2.0, "past": 1.0, "ev": 0.5, "random": 0.5, "anchor": 0.0})
-    drawn = pool.draw_places(list_seeds(20_000))[:, 1]
+    drawn = pool.draw_opponents(list_seeds(20_000))[:, 1]
     shares = np.bincount(drawn, minlength=6) / 20_000
     assert shares == pytest.approx([0.5, 0.125, 0.125, 0.125, 0.125, 0.0], abs=0.012)
     assert shares[5] == 0
 
 
 def test_one_opponent_sits_in_all_other_seats_of_a_game_of_one_learner():
-    places = create_pool({"self": 1.0, "ev": 1.0}, num_past=0).draw_places(list_seeds(500))
-    assert places.shape == (500, MAX_SEATS)
-    assert (places == places[:, :1]).all()
-    assert set(places[:, 0]) == {0, 1}
+    drawn = create_pool({"self": 1.0, "ev": 1.0}, num_past=0).draw_opponents(list_seeds(500))
+    assert drawn.shape == (500, MAX_SEATS)
+    assert (drawn == drawn[:, :1]).all()
+    assert set(drawn[:, 0]) == {0, 1}
 
 
 def test_a_drawn_opponent_has_all_seats_but_one_and_no_seat_is_preferred():

@@ -118,7 +118,7 @@ def make_mixed_games(reward: str, *, by_kernel: bool) -> SingleLearnerGames:
     batch.play_random(50)
     compiled = select_compiled(players) if by_kernel else None
     return SingleLearnerGames(
-        batch, players, places=lambda indices: (indices[:, None] + np.arange(5)) % 4, compiled=compiled
+        batch, players, opponents=lambda indices: (indices[:, None] + np.arange(5)) % 4, compiled=compiled
     )
 
 
