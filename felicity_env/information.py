@@ -39,13 +39,14 @@ def redact_state(state: State, seat: int) -> None:
             state.hands[other] = HIDDEN
             if state.removed[other] != NO_CARD:
                 state.removed[other] = HIDDEN
-    for slot in range(state.row_size):
+    for slot in range(state.face_up, state.row_size):
         if not can_see(state, slot, seat):
             state.row[slot] = HIDDEN
-    dummy_turned = state.round_number + (1 if state.face_up > 0 else 0)
-    for turn in range(dummy_turned, MAX_ROUNDS):
-        if state.dummy_cards[turn] != NO_CARD:
-            state.dummy_cards[turn] = HIDDEN
+    if state.has_dummy:
+        dummy_turned = state.round_number + (1 if state.face_up > 0 else 0)
+        for turn in range(dummy_turned, MAX_ROUNDS):
+            if state.dummy_cards[turn] != NO_CARD:
+                state.dummy_cards[turn] = HIDDEN
 
 
 @kernel
