@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
-from felicity_env.kernel import code_digest
+from felicity_env.code_digest import code_digest
 from felicity_env.player import Player
 
 REFERENCE = Path(__file__).parent / "net"  # the reference player, with its model card

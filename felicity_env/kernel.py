@@ -1,26 +1,31 @@
-"""Compilation of functions (kernels) with Numba, and digests of the code that a result depends on.
+"""Compilation of functions (kernels) with Numba; the machine code is kept between runs.
 
-`@kernel` compiles a function and keeps the machine code between runs. Numba's own file cache looks only at the file of
-the function: after an edit of a constant in another module it would still use the old machine code. Here every module
-has a cache folder named by the digest of its code and of all project code that it imports. After an edit only the code
-that depends on it is compiled again. With `NUMBA_DISABLE_JIT=1` kernels stay plain Python, for a debugger or coverage.
+Numba's own file cache looks only at the file of the function: after an edit of a constant in another module it would
+still use the old machine code. Here every module has a cache folder named by the digest of its code and of all project
+code that it imports. After an edit only the code that depends on it is compiled again. Without a cache that can be read
+and written, code is compiled in every process. With `NUMBA_DISABLE_JIT=1` kernels stay plain Python, for a debugger or
+coverage.
 
 A kernel may use integers, floats, loops, ifs, calls, and buffers that the caller owns: no allocation, no exceptions, no
 Python objects, no global random state.
 """
 
-import ast
+import atexit
 import functools
-import hashlib
 import os
+import shutil
+import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numba.core.caching
 import numba.core.config
+
+from felicity_env.code_digest import code_digest, project_root
 
 _CONFIG: Any = numba.core.config
 MAX_THREADS: int = _CONFIG.NUMBA_NUM_THREADS
@@ -30,89 +35,7 @@ _OPTIONS: dict[str, Any] = {
     "forceinline": True,
     "_nrt": False,  # no allocation, so no reference counting of buffers: three times the speed
 }
-PROJECT = ("felicity_env", "agents", "train", "experiments")  # packages that digests follow
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
-
-
-# --- digests of code --------------------------------------------------------------------------------------------------
-
-
-def code_digest(*sources: Path) -> str:
-    """Return 16 hex digits that change with the code of these Python files or of any project file that they import.
-
-    Imports are followed through the file's own package and those of `PROJECT`, also imports inside functions. A string
-    that is the dotted name of a module, as in a table of modules to import later, counts as an import. Comments, layout
-    and prose do not count; prose is every string that contains a blank: docstrings, help texts, error messages. All
-    else counts, also entries of tables such as `setups.SETUPS` or `rewards.REWARDS`.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(_import_closure(frozenset(path.resolve() for path in sources))):
-        digest.update(f"{path.parent.name}/{path.name}\0{_read_module(path).code}\0".encode())
-    return digest.hexdigest()[:16]
-
-
-@functools.cache
-def _import_closure(sources: frozenset[Path]) -> frozenset[Path]:
-    """Return the given Python files and all project files that they import, directly or indirectly."""
-    closure: set[Path] = set()
-    waiting = list(sources)
-    while waiting:
-        path = waiting.pop()
-        if path not in closure:
-            closure.add(path)
-            waiting += _read_module(path).imports
-    return frozenset(closure)
-
-
-class _Module:
-    """Parsed Python file: its code without prose and comments, and the project files that it imports."""
-
-    def __init__(self, path: Path) -> None:
-        tree = ast.parse(path.read_bytes())
-        root = _project_root(path)
-        packages = {*PROJECT, path.relative_to(root).parts[0]}
-        names = {
-            name for node in ast.walk(tree) for name in _list_imported_names(node) if name.split(".")[0] in packages
-        }
-        self.imports = [file for name in sorted(names) if (file := _module_file(root, name))]
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                node.value = ""
-        self.code = ast.dump(tree)
-
-
-_read_module = functools.cache(_Module)
-
-
-def _project_root(path: Path) -> Path:
-    """Return the folder that contains the top-level package of a Python file."""
-    folder = path.parent
-    while (folder / "__init__.py").exists():
-        folder = folder.parent
-    return folder
-
-
-def _list_imported_names(node: ast.AST) -> Iterator[str]:
-    """Yield the dotted names that a syntax node imports, or the string if it is a string constant with a dot."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
-        yield node.value
-
-
-def _module_file(root: Path, name: str) -> Path | None:
-    """Return the file of `package.module` or `package.module.function`; None if there is none below `root`."""
-    parts = name.split(".")
-    if not all(part.isidentifier() for part in parts):
-        return None
-    for size in range(len(parts), 0, -1):
-        stem = root.joinpath(*parts[:size])
-        for file in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
-            if file.exists():
-                return file
-    return None
 
 
 # --- compilation ------------------------------------------------------------------------------------------------------
@@ -144,21 +67,59 @@ def uncached_kernel(function: _FunctionT) -> _FunctionT:
 def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
     if _CONFIG.DISABLE_JIT:
         return function
+    compiled: Any = numba.njit(**_OPTIONS | options)(function)
     saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(Path(function.__code__.co_filename).resolve())
     try:
-        compiled: Any = numba.njit(cache=True, **_OPTIONS | options)(function)
+        compiled._cache = _Cache(function)
         return compiled
     finally:
         _CONFIG.CACHE_DIR = saved
 
 
+# --- the cache --------------------------------------------------------------------------------------------------------
+
+
+class _Cache(numba.core.caching.FunctionCache):
+    """Numba's file cache of one function, in which damaged files are made anew and a full disk is no error."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the machine code for a signature, or None if there is none or its files are damaged."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # a damaged pickle raises anything
+            _report_once(f"the cache of compiled code is damaged and is made anew ({type(error).__name__})")
+            self._empty()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the machine code for a signature; if that fails, it is compiled again in the next process."""
+        try:
+            super().save_overload(sig, data)
+        except (OSError, EOFError, ValueError) as error:
+            _report_once(f"compiled code cannot be kept in {self.cache_path}: {error}")
+
+    def _empty(self) -> None:
+        try:
+            self.flush()
+        except OSError:
+            self.disable()
+
+
+@functools.cache
+def _report_once(message: str) -> None:
+    print(f"felicity_env: {message}", file=sys.stderr, flush=True)
+
+
 @functools.cache
 def _cache_folder(source: Path) -> str:
     """Return the folder for the compiled code of a Python file; if it is new, say on stderr that code is compiled."""
-    folder = _writable_root() / "felicity_env" / code_digest(source)
+    folder = _cache_root() / code_digest(source)
     if not folder.exists():
-        _announce_compilation(source.relative_to(_project_root(source)).parts[0])
-        folder.mkdir(parents=True, exist_ok=True)
+        _announce_compilation(source.relative_to(project_root(source)).parts[0])
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            _report_once(f"compiled code cannot be kept in {folder}: {error.strerror}")
     return str(folder)
 
 
@@ -168,14 +129,41 @@ def _announce_compilation(package: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _writable_root() -> Path:
-    """Return the folder `NUMBA_CACHE_DIR`, or else the user's cache folder; if not writable, the temporary folder."""
-    user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    wanted = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache)
+@functools.cache
+def _cache_root() -> Path:
+    """Return the folder `felicity_env` in `NUMBA_CACHE_DIR` or in the user's cache, or else one for this process.
+
+    Numba's index files are pickles, so a folder that another user can write to could run that user's code. Such a
+    folder is not used.
+    """
+    for parent in _list_cache_parents():
+        folder = parent / "felicity_env"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _is_private(folder) and os.access(folder, os.W_OK):
+                return folder
+        except OSError:
+            continue
+    private = Path(tempfile.mkdtemp(prefix="felicity_env-"))  # its mode is 0o700
+    atexit.register(shutil.rmtree, private, ignore_errors=True)
+    _report_once("no cache folder of this user can be written to, so code is compiled in every process")
+    return private
+
+
+def _list_cache_parents() -> list[Path]:
+    """List the folders that may hold the cache, the one that the user named first."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    if named:
+        return [Path(named)]
     try:
-        wanted.mkdir(parents=True, exist_ok=True)
-        if os.access(wanted, os.W_OK):
-            return wanted
-    except OSError:
-        pass
-    return Path(tempfile.gettempdir())
+        return [Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")]
+    except RuntimeError:  # no home folder is known
+        return []
+
+
+def _is_private(folder: Path) -> bool:
+    """Return whether a folder belongs to this user and nobody else may write to it; always true outside POSIX."""
+    if not hasattr(os, "getuid"):
+        return True
+    status = folder.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -12,6 +12,7 @@ HEURISTIC_MODULES = tuple(module.removeprefix("agents.") for module in HEURISTIC
 FOLDERS = ("felicity_env", "agents", "train", "experiments")  # each may import itself and those before it
 LAYERS = {  # in each package, a module may import those in the lines above its own
     "felicity_env": (
+        ("code_digest",),
         ("kernel",),
         ("random_stream",),
         ("game",),

@@ -28,8 +28,8 @@ from agents.arena.games import PlayerError
 from agents.registry import PLAYERS, is_search, make, player_digest
 from agents.tools.files import UserError, check_same_settings, write_atomically, write_json
 from agents.tools.threads import use_one_blas_thread
+from felicity_env.code_digest import code_digest
 from felicity_env.game import Setup
-from felicity_env.kernel import code_digest
 from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
 from felicity_env.setups import describe_setup, setup_name

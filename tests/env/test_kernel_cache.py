@@ -1,0 +1,108 @@
+"""Cache of compiled code: private to its user, made anew where damaged, and not needed to play."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from felicity_env import kernel as kernel_module
+
+MODULE = """
+from felicity_env.kernel import kernel
+
+@kernel
+def double(x):
+    return 2 * x
+
+print(double(21), sum(double.stats.cache_hits.values()))
+"""
+
+
+def run_module(folder: Path, cache: Path) -> tuple[list[str], str]:
+    """Run a module with one kernel; return what it prints (the result and the hits of the cache), and its messages."""
+    (folder / "tiny.py").write_text(MODULE)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "tiny.py"], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split(), done.stderr
+
+
+@pytest.fixture(autouse=True)
+def _fresh_root():
+    kernel_module._cache_root.cache_clear()
+    yield
+    kernel_module._cache_root.cache_clear()
+
+
+@pytest.mark.compiled("plain Python has no cache of machine code")
+def test_damaged_files_of_the_cache_are_made_anew(tmp_path):
+    cache = tmp_path / "cache"
+    assert run_module(tmp_path, cache)[0] == ["42", "0"]
+    assert run_module(tmp_path, cache)[0] == ["42", "1"]
+    damaged = [path for path in (cache / "felicity_env").rglob("*") if path.suffix in (".nbi", ".nbc")]
+    assert damaged
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[:20])
+    printed, messages = run_module(tmp_path, cache)
+    assert printed == ["42", "0"]
+    assert "is damaged and is made anew" in messages
+    printed, messages = run_module(tmp_path, cache)
+    assert printed == ["42", "1"]
+    assert not messages
+
+
+@pytest.mark.compiled("plain Python has no cache of machine code")
+@pytest.mark.linux("permissions are those of POSIX")
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
+    cache = tmp_path / "cache"
+    (cache / "felicity_env").mkdir(parents=True)
+    (cache / "felicity_env").chmod(0o777)
+    printed, messages = run_module(tmp_path, cache)
+    assert printed == ["42", "0"]
+    assert "code is compiled in every process" in messages
+    assert not list((cache / "felicity_env").iterdir())
+
+
+@pytest.mark.linux("permissions are those of POSIX")
+def test_a_folder_of_another_user_is_not_private(tmp_path, monkeypatch):
+    assert kernel_module._is_private(tmp_path)
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    assert not kernel_module._is_private(tmp_path)
+
+
+def test_without_a_home_folder_the_cache_is_a_private_temporary_folder(tmp_path, monkeypatch):
+    def fail() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", fail)
+    root = kernel_module._cache_root()
+    assert root.is_dir()
+    assert root.name.startswith("felicity_env-")
+    if os.name == "posix":
+        assert root.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_named_folder_comes_before_that_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
+    assert kernel_module._cache_root() == tmp_path / "named" / "felicity_env"
+
+
+@pytest.mark.compiled("plain Python has no cache of machine code")
+def test_code_plays_on_where_it_cannot_be_kept(monkeypatch, capsys):
+    def fail(*_) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(kernel_module.numba.core.caching.FunctionCache, "_save_overload", fail)
+    kernel_module._report_once.cache_clear()
+
+    @kernel_module.kernel
+    def triple(x):
+        return 3 * x
+
+    assert triple(14) == 42
+    assert "No space left" in capsys.readouterr().err
