@@ -1,4 +1,4 @@
-"""Weak on purpose: places its worst card, bids 10 mice too many for a sack that it has spoiled, else bids as `ev`."""
+"""Deliberately weak player: bids as `ev`, but 10 mice more if its own card spoils the sack; places its worst card."""
 
 from agents.bidding import SPOILERS, raise_up_to, worst_card
 from agents.ev import break_even_bid

@@ -1,4 +1,4 @@
-"""Mixed strategy of several policies: one of them plays a seat for a whole game.
+"""Mixed strategy of several policies: one of them is chosen for a seat in each game and plays it to the end.
 
 An opponent can learn the habits of a single network; it cannot know which of several networks it meets. Players keep no
 memory, and this one needs none: the card removed from the seat's set (R2.4) chooses the policy. Every card is equally
@@ -65,9 +65,10 @@ PolicyPlayer = NetworkPlayer | MixturePlayer
 
 
 def load_policy_player(path: Path | str, *, greedy: bool = False) -> PolicyPlayer:
-    """Load the player of a trained policy (run folder or policy.json), or of several in the folders `0`, `1`, ...
+    """Load a trained policy from a run folder or a policy.json, as a player.
 
-    greedy: take the best action instead of sampling. Raises `ValueError` naming what is missing, damaged or outdated.
+    A folder with the folders `0`, `1`, ... gives one player that mixes the policies in them. greedy: take the best
+    action instead of sampling. Raises `ValueError` naming what is missing, damaged or outdated.
     """
     members = [NetworkPlayer.load(member, greedy=greedy) for member in list_members(Path(path))]
     return MixturePlayer(members) if len(members) > 1 else members[0]

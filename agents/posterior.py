@@ -74,7 +74,7 @@ def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.nda
         if state.seat == other:
             if state.phase == PLACE and state.round_number == last_round and placed[0] != NOTHING_HIDDEN:
                 actions = placed
-            view = View(redact(states, seats), seats, np.zeros(len(states), np.uint64))
+            view = View.make_unchecked(redact(states, seats), seats, np.zeros(len(states), np.uint64))
             likelihoods = policy.probabilities(view)[np.arange(len(states)), actions]
             logs += np.log(np.maximum(likelihoods, np.finfo(float).tiny))
         for k in range(len(states)):
@@ -83,7 +83,7 @@ def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.nda
 
 
 def _deal_with_removed(game: Game, other: int, removed: int) -> np.ndarray:
-    """Return the initial state [1] of the game, changed so that the card `removed` is taken from the set of `other`."""
+    """Return the initial state of the game, STATE [1], as if the card `removed` were out of the set of seat `other`."""
     if removed == NO_CARD:
         return initial_states(game.setup, game.deal)
     cards = list(game.deal.removed)

@@ -1,4 +1,4 @@
-"""Weak on purpose: pays up to 10 mice more than the expected value of the sack; places cards at random."""
+"""Deliberately weak player: pays up to 10 mice more than the expected value of a sack; places cards at random."""
 
 from agents.bidding import raise_up_to
 from agents.sack_value import expected_sack_value

@@ -1,7 +1,7 @@
 """Registry of players: their codes, the functions that make them, lines of help, and digests that identify them.
 
 A code is text that names a player: NAME or NAME:PART,PART,... A part is a value or an option; an option is a flag or
-KEY=VALUE:
+KEY=VALUE. A compiled heuristic is added in `compiled.HEURISTICS`, any other player in `PLAYERS`:
 
     ev    mc:200    mc:200,threads=2    net    net:runs/a-run    net:runs/a-run,greedy    my_package.my_module:make
 """
@@ -95,7 +95,7 @@ def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
 
 
 def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], dict[str, Any]]:
-    """Return the values and the options after the colon of a player code, as in `mc:200,threads=2`."""
+    """Split the text after the colon of a player code, as in `mc:200,threads=2`, into values and options."""
     entry = PLAYERS[name]
     if has_colon and not text:
         raise ValueError(f"{name!r} needs something after the colon: {entry.help}")

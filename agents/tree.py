@@ -126,7 +126,7 @@ def _follow(tree, node, state, action, is_own):
 
 @kernel
 def _select(tree, node, state, advice):
-    """Choose between a pass and a raise by one by PUCT, given the seat's own card; the prior favours `advice`."""
+    """Choose by PUCT whether to pass or to raise by one, given the seat's own card; the prior favours `advice`."""
     raised = PASS + state.high_bid + 1
     if state.high_bid + 1 > highest_legal_bid(state):
         return PASS

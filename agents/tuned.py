@@ -108,7 +108,7 @@ def _have_same_mouse_cards(one, other):
 
 @kernel
 def linear_action(state: State, weights: State, random_bits: RandomBits) -> int:
-    """Return the action of the linear player with the given weights, a record of `WEIGHTS`."""
+    """Return the action of the linear player in `state`, with the given weights: a record of type `WEIGHTS`."""
     if state.phase == PLACE:
         return draw_card(state, weights, random_bits)
     limit = bid_limit(state, weights)

@@ -1,4 +1,4 @@
-"""Table of the questions of `python -m experiments`, in groups. A new question needs a module and a line here."""
+"""Registry of the questions of `python -m experiments`, in groups. A new one needs a module and an entry here."""
 
 from agents.tools.command import Verb
 

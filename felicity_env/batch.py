@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from felicity_env.buffers import (
+    MAX_DECISIONS,
     Settings,
     allocate,
     begin_games,
@@ -26,19 +27,33 @@ from felicity_env.buffers import (
     write_acting_observations,
     write_acting_seeds,
 )
-from felicity_env.game import STATE, Setup
-from felicity_env.game_record import Deal, Game, check_action, draw_deal, initial_states, is_integer, to_actions
+from felicity_env.game import NO_SEAT, STATE, Setup
+from felicity_env.game_record import (
+    Deal,
+    Game,
+    check_action,
+    draw_deal,
+    has_integers,
+    initial_states,
+    is_integer,
+    to_actions,
+)
 from felicity_env.information import redact_games
 from felicity_env.kernel import MAX_THREADS
 from felicity_env.observation import OBS_SIZE, PRIVILEGED_SIZE
 from felicity_env.player import View, write_observations
-from felicity_env.random_stream import check_seed, next_game_seed
+from felicity_env.random_stream import MAX_SEED, check_seed, next_game_seed
 from felicity_env.rewards import reward_code
 from felicity_env.setups import choose_setup
+from felicity_env.state_check import check_games
+from felicity_env.turn import Turn
 
 
 class Batch:
     """Batch of `num_games` games of Felicity, stepped together. Every step overwrites the arrays: copy what you keep.
+
+    A batch belongs to one Python thread: a step while another thread is in a step of it raises `RuntimeError`. After a
+    batch with `threads` above 1 was stepped, do not fork the process; start others with the method "spawn".
 
     num_games: number of games, B. num_players: seats of the standard setup, one number for all games or one per game.
     seed: seed of all deals and of the players' randomness, 0 to 2**63 - 1. reward: a key of `rewards.REWARDS`.
@@ -94,7 +109,8 @@ class Batch:
         for name in self.PUBLIC:
             setattr(self, name, getattr(self.buffers, name))
         self._all = np.arange(num_games)
-        self.reset(seed=seed)
+        self._turn = Turn("batch")
+        self.reset(seed=check_seed(seed))
 
     @property
     def num_players(self) -> np.ndarray:
@@ -133,12 +149,17 @@ class Batch:
     def start(self, states: np.ndarray, seeds: np.ndarray) -> None:
         """Begin every game at a given position, STATE [B]; the players' randomness comes from `seeds`, uint64 [B].
 
-        A position may be any state before the end of a game. Later episodes are dealt from the batch's seed.
+        A position may be any state before the end of a game. Later episodes are dealt from the batch's seed. Raises
+        `ValueError` naming the game and the fault, and changes nothing, if a state is no position of its game.
         """
-        if states.shape != self.states.shape or states.dtype != STATE or seeds.shape != self.game_seeds.shape:
+        states, seeds = np.asarray(states), np.asarray(seeds)
+        if states.shape != self.states.shape or states.dtype != STATE:
             raise ValueError(
-                f"states and seeds must be one per game: {self.num_games}, not {len(states)}, {len(seeds)}"
+                f"states must be {self.num_games} records of STATE, one per game, not {list(states.shape)}"
             )
+        if seeds.shape != self.game_seeds.shape or seeds.dtype != np.uint64:
+            raise ValueError(f"seeds must be {self.num_games} integers uint64, not {seeds.dtype} {list(seeds.shape)}")
+        self._check_states(states, may_be_over=False)
         self.states[:], self.game_seeds[:] = states, seeds
         begin_games(self.buffers, self._all)
         self._show_all()
@@ -181,22 +202,26 @@ class Batch:
         played.
         """
         games = self._all if indices is None else self._check_indices(indices)
-        checked = self._check_actions(actions, games)
-        if self.threads == 1:
-            play_chunk(self.buffers, games, checked, 0, len(games), self.settings)
-        else:
-            play_parallel(self.buffers, games, checked, self.threads, self.settings)
+        with self._turn:
+            checked = self._check_actions(actions, games)
+            if self.threads == 1:
+                play_chunk(self.buffers, games, checked, 0, len(games), self.settings)
+            else:
+                play_parallel(self.buffers, games, checked, self.threads, self.settings)
 
     def play_random(self, num_steps: int) -> None:
         """Play `num_steps` actions in every game, each uniform over the legal actions (as the player `random`)."""
-        if self.threads == 1:
-            play_random_chunk(self.buffers, 0, self.num_games, num_steps, self.settings)
-        else:
-            play_random_parallel(self.buffers, num_steps, self.threads, self.settings)
+        if not is_integer(num_steps) or num_steps < 0:
+            raise ValueError(f"num_steps must be an integer from 0, not {num_steps!r}")
+        with self._turn:
+            if self.threads == 1:
+                play_random_chunk(self.buffers, 0, self.num_games, int(num_steps), self.settings)
+            else:
+                play_random_parallel(self.buffers, int(num_steps), self.threads, self.settings)
 
     def _check_indices(self, indices: np.ndarray) -> np.ndarray:
         indices = np.asarray(indices)
-        if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
+        if indices.ndim != 1 or not has_integers(indices):
             raise ValueError(f"indices must be a list of game numbers, not {indices!r}")
         games = np.ascontiguousarray(indices, np.int64)
         in_range = not len(games) or (games.min() >= 0 and games.max() < self.num_games)
@@ -221,7 +246,7 @@ class Batch:
         games = self._all if indices is None else self._check_indices(indices)
         states, seats = np.empty(len(games), STATE), self.seats[games]
         redact_games(self.states, games, seats, states)
-        return View(states, seats, self.decision_seeds(games))
+        return View.make_unchecked(states, seats, self.decision_seeds(games))
 
     def decision_seeds(self, indices: np.ndarray | None = None) -> np.ndarray:
         """Return 64 random bits for the decision of each seat to act, in all games or at `indices`; uint64 [K]."""
@@ -251,6 +276,8 @@ class Batch:
 
         Raises `ValueError` without `record=True`, and if the game began with `start` in the middle of a deal.
         """
+        if not is_integer(index) or not 0 <= index < self.num_games:
+            raise ValueError(f"index must be an integer from 0 to {self.num_games - 1}, not {index!r}")
         if not len(self.buffers.first_states):
             raise ValueError("actions are not kept: make the batch with record=True")
         actions = self.buffers.actions[index, : self.buffers.lengths[index]]
@@ -264,11 +291,13 @@ class Batch:
             return np.empty(shape, np.float32)
         if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != np.float32:
             raise ValueError(f"out must be float32 {list(shape)}")
+        if not (out.flags.writeable and out.flags.c_contiguous):
+            raise ValueError("out must be writeable and contiguous")
         return out
 
     def _check_seats(self, seats: Any) -> np.ndarray:
         seats = np.broadcast_to(np.asarray(seats), (self.num_games,))
-        if not np.issubdtype(seats.dtype, np.integer) or (seats < 0).any() or (seats >= self.num_players).any():
+        if not has_integers(seats) or (seats < 0).any() or (seats >= self.num_players).any():
             raise ValueError("seats must be integers from 0 to one less than the players of their game")
         return np.ascontiguousarray(seats, np.int64)
 
@@ -276,28 +305,56 @@ class Batch:
 
     def clone(self) -> dict[str, np.ndarray]:
         """Return a copy of the games in progress and of their random state, as plain arrays that `restore` takes."""
-        arrays = {name: getattr(self.buffers, name).copy() for name in _CLONED}
-        return arrays | {"states": _view_bytes(self.states).copy(), "seed": np.array([self._seed])}
+        saved = {name: _to_plain(getattr(self.buffers, name)).copy() for name in (*_FIXED, *_CLONED)}
+        return saved | {"seed": np.array([self._seed]), "settings": self._plain_settings()}
 
     def restore(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Continue from what `clone` returned; raise `ValueError` and change nothing if it does not fit this batch."""
+        """Continue from what `clone` returned; raise `ValueError` and change nothing if it does not fit this batch.
+
+        Everything is checked, so that arrays from a damaged or hostile file can do no harm.
+        """
+        arrays = self._check_saved(saved)
+        for name in _CLONED:
+            getattr(self.buffers, name)[:] = arrays[name]
+        self._seed, self.seats[:] = arrays["seed"][0], self.states["seat"]
+        self._show_all()
+
+    def _check_saved(self, saved: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the saved arrays, with states as STATE; raise `ValueError` unless they are games of this batch."""
         expected = self.clone()
         for name, array in expected.items():
             if name not in saved or saved[name].shape != array.shape or saved[name].dtype != array.dtype:
                 raise ValueError(f"{name} of the saved games must be {array.dtype} {list(array.shape)}")
-        for name in _CLONED:
-            getattr(self.buffers, name)[:] = saved[name]
-        _view_bytes(self.states)[:] = saved["states"]
-        self._seed, self.seats[:] = saved["seed"][0], self.states["seat"]
-        self._show_all()
+        for name in (*_FIXED, "settings"):
+            if not np.array_equal(saved[name], expected[name]):
+                raise ValueError(f"the saved games are of a batch with other settings: {name} differs")
+        arrays = {name: np.ascontiguousarray(saved[name]) for name in expected}
+        for name in ("states", "first_states"):
+            arrays[name] = arrays[name].reshape(-1).view(STATE)
+        for name, most in (("episodes", MAX_SEED), ("decisions", MAX_DECISIONS), ("lengths", MAX_DECISIONS)):
+            if (arrays[name] < 0).any() or (arrays[name] > most).any():
+                raise ValueError(f"{name} of the saved games must be 0 to {most}")
+        self._check_states(arrays["states"], may_be_over=not self.autoreset)
+        if len(arrays["first_states"]):
+            self._check_states(arrays["first_states"], may_be_over=False)
+        return arrays
+
+    def _check_states(self, states: np.ndarray, *, may_be_over: bool) -> None:
+        check_games(np.ascontiguousarray(states), self.buffers.blanks, self.buffers.setup_numbers)
+        if not may_be_over and (finished := np.flatnonzero(states["seat"] == NO_SEAT)).size:
+            raise ValueError(f"the state of game {finished[0]} is no position to play: the game is over")
+
+    def _plain_settings(self) -> np.ndarray:
+        return np.array([self._reward_code, self.open_mice, self.autoreset], np.int64)
 
 
-_CLONED = ("game_seeds", "episodes", "decisions")
+_FIXED = ("blanks", "setup_numbers")  # buffers that stay as they are, and tell which games a clone is of
+_CLONED = ("game_seeds", "episodes", "decisions", "states", "first_states", "actions", "lengths")
 
 
-def _view_bytes(states: np.ndarray) -> np.ndarray:
-    """Return a view of the memory of B states as bytes, uint8 [B, size of a state]."""
-    return states.view(np.uint8).reshape(len(states), -1)
+def _to_plain(array: np.ndarray) -> np.ndarray:
+    """Return an array of B states as bytes, uint8 [B, size of a state], and any other array as it is."""
+    return array.view(np.uint8).reshape(len(array), STATE.itemsize) if array.dtype == STATE else array
 
 
 def _choose_setups(num_games: int, num_players: Any, setup: Any) -> list[Setup]:

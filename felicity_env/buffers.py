@@ -167,7 +167,7 @@ def play_parallel(b, indices, actions, threads, settings):
 
 @kernel
 def play_random_chunk(b, first, last, num_steps, settings):
-    """Play `num_steps` random actions in each game from `first` to last - 1."""
+    """Play `num_steps` random actions in each of the games number `first` to `last - 1`."""
     for _ in range(num_steps):
         for game in range(first, last):
             if b.seats[game] != NO_SEAT:

@@ -35,7 +35,7 @@ MAX_SLOTS = 5
 MAX_ROUNDS = 9
 MAX_POTS = 4
 MAX_BID = 63  # F2
-MAX_BANK = 999  # far above R2.3; keeps every amount within int16 and the observation's bounds
+MAX_TOTAL_MICE = 999  # far above R2.1-R2.3; keeps every amount within the observation's bounds
 PASS = 10
 NUM_ACTIONS = PASS + MAX_BID + 1
 NO_SEAT = -1
@@ -110,6 +110,8 @@ class Setup:
         numbers = (self.seats, self.bank, self.mice, self.rounds, self.removed, *self.mouse_cards, *self.cards)
         if not all(type(number) is int for number in numbers):
             raise ValueError(f"impossible setup: all but `dummy` must be integers: {self}")
+        if type(self.dummy) is not bool:
+            raise ValueError(f"impossible setup: dummy must be True or False, not {self.dummy!r}")
         for fault, reason in self._faults():
             if fault:
                 raise ValueError(f"impossible setup: {reason}")
@@ -127,7 +129,9 @@ class Setup:
         yield min(self.mouse_cards) < 0, f"mouse cards cannot be negative: {self.mouse_cards}"
         yield max(self.mouse_cards) > MAX_BID, f"mouse cards hold at most {MAX_BID} mice: {self.mouse_cards}"
         yield self.mice < 0, f"mice cannot be negative: {self.mice}"
-        yield not 0 <= self.bank <= MAX_BANK, f"bank must be 0 to {MAX_BANK}, not {self.bank}"
+        yield self.bank < 0, f"bank cannot be negative: {self.bank}"
+        total = self.total_mice
+        yield total > MAX_TOTAL_MICE, f"there are {total} mice in hands and bank; the most is {MAX_TOTAL_MICE}"
         most = self.mice + max(self.mouse_cards) * (self.rounds - 1)
         yield most > MAX_BID, f"a seat could hold {most} mice at a bid; the most is {MAX_BID} (F2)"
 
@@ -142,7 +146,7 @@ class Setup:
         return self.seats * self.mice + self.bank
 
     def blank_state(self) -> np.ndarray:
-        """Return the state before the deal, as an array [1] of STATE: the setup is filled in, no card is dealt."""
+        """Return the state before the deal, STATE [1]: it holds the setup, and no card is dealt yet."""
         states = np.zeros(1, STATE)
         state = states[0]
         state.num_seats, state.has_dummy, state.num_rounds = self.seats, self.dummy, self.rounds
@@ -280,6 +284,7 @@ def is_alone(state: State) -> bool:
 @kernel
 def highest_legal_bid(state: State) -> int:
     """Return the highest bid that the acting seat may make: its mice, at most 1 if all others passed (R4.3, R4.8)."""
+    # If all others passed and there was a bid, the sack is sold already: nobody is asked (R4.6).
     return min(state.mice[state.seat], 1 if is_alone(state) else MAX_BID)
 
 
@@ -512,7 +517,7 @@ def num_legal_actions(state: State) -> int:
 
 @kernel
 def nth_legal_action(state: State, n: int) -> int:
-    """Return the n-th lowest legal action of the acting seat, counted from n = 0; needs no action mask."""
+    """Return the legal action number `n` (from 0, in ascending order) of the acting seat, without an action mask."""
     if state.phase == PLACE:
         return nth_card(state.hands[state.seat], n)
     return PASS if n == 0 else PASS + state.high_bid + n

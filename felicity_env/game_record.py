@@ -34,15 +34,20 @@ CARD_TEXTS = (*map(str, CARD_VALUES[:NUM_CATS]), "R", "D", "d")  # in the order 
 
 def is_integer(value: object) -> bool:
     """Return whether `value` is a Python or NumPy integer (0-d integer arrays included) and not a bool."""
-    if isinstance(value, np.ndarray):
-        return value.shape == () and np.issubdtype(value.dtype, np.integer)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.shape == () and has_integers(value)
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def has_integers(array: np.ndarray | np.generic) -> bool:
+    """Return whether a NumPy array or scalar is of an integer type, which time differences and bools are not."""
+    return array.dtype.kind in "iu"
 
 
 def to_actions(values: Any, count: int, subject: str = "actions") -> np.ndarray:
     """Convert `values` to int64 [count]; raise `ValueError` that names `subject` unless they are `count` integers."""
     array = np.asarray(values)
-    if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
+    if array.shape != (count,) or not has_integers(array):
         raise ValueError(f"{subject} must be {count} integers, not {array.dtype} {list(array.shape)}")
     return np.ascontiguousarray(array, np.int64)
 

@@ -34,7 +34,7 @@ FINAL_KEYS = ("score", "cat_points", "mice", "rank", "seat")
 
 
 class SeatVectorEnv(VectorEnv):
-    """Games of Felicity in parallel, with one learner in each; a finished game restarts in the same step (SAME_STEP).
+    """Vector environment of Felicity with one learner in each game; finished games autoreset in the same step.
 
     num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
     seat: the learner's seat, or None to change it from game to game. opponents: a player with `act(view)` for all other
@@ -93,7 +93,7 @@ class SeatVectorEnv(VectorEnv):
         return self.games.observations.copy(), self._infos()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play one action of each learner, and then the other seats until each learner is to act again."""
+        """Play one action of each learner, then the other seats until the next turn of each learner."""
         games = self.games
         if self.illegal == "raise":
             games.step(actions)
@@ -191,7 +191,7 @@ class SeatEnv(gymnasium.Env):
         return self._vector.games.observations[0].copy(), self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Play an action of the learner, and then the other seats until it is to act again or the game is over."""
+        """Play an action of the learner, then the other seats until the learner's next turn or the end of the game."""
         if self._over or not self._playing:
             raise ValueError("no game is being played: call reset()")
         if not is_integer(action):

@@ -25,7 +25,7 @@ from felicity_env.game import (
     pass_pays,
     slot_owner,
 )
-from felicity_env.game_record import Game, list_cards
+from felicity_env.game_record import Game, is_integer, list_cards
 from felicity_env.kernel import kernel
 from felicity_env.observation import can_see
 from felicity_env.random_stream import RandomBits, draw_below, mix
@@ -144,6 +144,8 @@ def information_state(game: Game, seat: int) -> list[Event]:
     ("place", seat, card or None), ("turn", slot, card), ("bid", seat, mice), ("pass", seat, mice taken),
     ("sold", seat, price, value), ("scrapped",).
     """
+    if not is_integer(seat) or not 0 <= seat < game.setup.seats:
+        raise ValueError(f"seat must be an integer from 0 to {game.setup.seats - 1}, not {seat!r}")
     events: list[Event] = [("seat", seat, game.setup.seats)]
     before = None
     for action, state in game.states():

@@ -68,13 +68,13 @@ def parse_action(text: str) -> int:
 
 
 def _parse_bid(text: str) -> int:
-    if not re.fullmatch("[0-9]+", text) or not 1 <= int(text) <= MAX_BID:
+    if not re.fullmatch("[0-9]{1,4}", text) or not 1 <= int(text) <= MAX_BID:
         raise ValueError(f"{text!r} is no bid; bids are numbers from 1 to {MAX_BID}")
     return int(text)
 
 
 def _parse_call(text: str) -> int:
-    """Return the action of a word in the auction part of a round: a number is a bid, `-` a pass."""
+    """Parse a word of the auction in a line of notation into an action: a number is a bid, `-` a pass."""
     try:
         return PASS if text == PASS_SIGN else PASS + _parse_bid(text)
     except ValueError as error:
@@ -167,7 +167,7 @@ def loads(text: str) -> Game:
 
 def _check_first_line(line: _Line) -> None:
     written = " ".join(line.words)
-    if not re.fullmatch(f"{FORMAT} [0-9]+", written):
+    if not re.fullmatch(f"{FORMAT} [0-9]{{1,9}}", written):
         raise line.error(f"a game begins with `{FORMAT} {RULES_VERSION}`, not with `{written}`")
     if int(line.words[-1]) != RULES_VERSION:
         raise line.error(f"the game was played by rules {line.words[-1]}; only rules {RULES_VERSION} are known here")

@@ -212,12 +212,16 @@ def describe(observation: np.ndarray) -> dict[str, Any]:
     """Decode one observation [OBS_SIZE] into plain Python values; the exact inverse of `observe`.
 
     Seats are relative (0 is the observing seat), cards are 0..9 in the order of R1.1. Raises `ValueError` on another
-    shape. Keys: `num_players`, `round`, `phase`, `position`, `hand`, `row`, `face_up`, `pots`, `pass_pays`, `bids`,
+    shape, or on numbers that are not finite.
+
+    Keys: `num_players`, `round`, `phase`, `position`, `hand`, `row`, `face_up`, `pots`, `pass_pays`, `bids`,
     `in_auction`, `cat_points`, `played`, `dummy_played`, `mice`, `bank`, `high_bid`, `opponent_mice`, `last_round`.
     """
     observation = np.asarray(observation)
     if observation.shape != (OBS_SIZE,):
         raise ValueError(f"an observation has shape ({OBS_SIZE},), not {observation.shape}")
+    if observation.dtype.kind not in "fiu" or not np.isfinite(observation).all():
+        raise ValueError("an observation has finite real numbers; not all of these are")
     part = {s.name: observation[at : at + s.size] for s, at in zip(SECTIONS, AT, strict=True)}
     players = int(part["num_players"].argmax()) + MIN_SEATS
     in_hands = _read_amounts(part["opponent_mice"], MICE_SCALE)[: players - 1]

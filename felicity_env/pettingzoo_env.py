@@ -265,7 +265,7 @@ class raw_env(AECEnv):
             raise ValueError("the game is over: no seat is to act")
         game = np.uint64(_compute_game_seed(self._stream, self._episode))
         seed = decision_seed(game, seat, self._decisions[seat])
-        return View(redact(self._states, seat), np.array([seat]), np.array([seed], np.uint64))
+        return View.make_unchecked(redact(self._states, seat), np.array([seat]), np.array([seed], np.uint64))
 
     def _get_states(self) -> np.ndarray:
         if self._states is None:
@@ -287,7 +287,7 @@ class raw_env(AECEnv):
         return information_state(self.game, self._find_seat(agent))
 
     def state(self) -> np.ndarray:
-        """Return the full state, hidden cards too, relative to seat 0, float32 [PRIVILEGED_SIZE]; for critics only."""
+        """Return the full state, with all cards, relative to seat 0, float32 [PRIVILEGED_SIZE]; for critics only."""
         out = np.empty(PRIVILEGED_SIZE, np.float32)
         _write_everything(self._get_states(), out)
         return out

@@ -1,14 +1,16 @@
-"""Interface of players: a view holds decisions to take and what the acting seats may know; a player returns actions."""
+"""Interface of players: a view holds a batch of decisions and what the acting seats may know; a player decides them."""
 
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from felicity_env.game import NUM_ACTIONS, State, legal_actions, nth_legal_action, num_legal_actions
+from felicity_env.game import NUM_ACTIONS, STATE, State, legal_actions, nth_legal_action, num_legal_actions
+from felicity_env.game_record import has_integers
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_SIZE, observe
 from felicity_env.random_stream import RandomBits, draw_below
+from felicity_env.state_check import check_states
 
 
 class View:
@@ -16,13 +18,18 @@ class View:
 
     states: only what the seats to act may know, STATE [B] (see `information.redact`). seats: int64 [B], the seats to
     act. seeds: uint64 [B], random bits for each decision; they depend on the game, the seat and its decision number
-    alone.
+    alone. Raises `ValueError` unless the arrays have these types and every state is a position of a game to play.
     """
 
     def __init__(self, states: np.ndarray, seats: np.ndarray, seeds: np.ndarray) -> None:
-        self.states = states
-        self.seats = seats
-        self.seeds = seeds
+        self.states, self.seats, self.seeds = _check_view(states, seats, seeds)
+
+    @classmethod
+    def make_unchecked(cls, states: np.ndarray, seats: np.ndarray, seeds: np.ndarray) -> "View":
+        """Make a view without any check, from arrays that are known to be those of positions to play."""
+        view = cls.__new__(cls)
+        view.states, view.seats, view.seeds = states, seats, seeds
+        return view
 
     def __len__(self) -> int:
         return len(self.states)
@@ -42,7 +49,22 @@ class View:
 
     def take(self, indices: np.ndarray) -> "View":
         """Return a view with only the decisions at `indices`."""
-        return View(self.states[indices], self.seats[indices], self.seeds[indices])
+        return View.make_unchecked(self.states[indices], self.seats[indices], self.seeds[indices])
+
+
+def _check_view(states: np.ndarray, seats: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of a view, contiguous; raise `ValueError` naming the one that is wrong."""
+    states, seats, seeds = (np.ascontiguousarray(array) for array in (states, seats, seeds))
+    if states.ndim != 1 or states.dtype != STATE:
+        raise ValueError(f"states must be a row of records of STATE, not {states.dtype.name} {list(states.shape)}")
+    if seats.shape != states.shape or not has_integers(seats) or (seats != states["seat"]).any():
+        raise ValueError(f"seats must be the seats to act in the {len(states)} states, not {seats!r}")
+    if seeds.shape != states.shape or seeds.dtype != np.uint64:
+        raise ValueError(f"seeds must be {len(states)} integers uint64, not {seeds.dtype.name} {list(seeds.shape)}")
+    check_states(states)
+    if (seats < 0).any():
+        raise ValueError(f"states[{int((seats < 0).argmax())}] is no position to play: the game is over")
+    return states, seats.astype(np.int64, copy=False), seeds
 
 
 class Player(Protocol):

@@ -12,11 +12,11 @@ HEURISTIC_MODULES = tuple(module.removeprefix("agents.") for module in HEURISTIC
 FOLDERS = ("felicity_env", "agents", "train", "experiments")  # each may import itself and those before it
 LAYERS = {  # in each package, a module may import those in the lines above its own
     "felicity_env": (
-        ("code_digest",),
+        ("code_digest", "turn"),
         ("kernel",),
         ("random_stream",),
         ("game",),
-        ("rewards", "observation", "game_record"),
+        ("rewards", "observation", "game_record", "state_check"),
         ("setups", "information"),
         ("notation", "player"),
         ("render.__init__", "render.scene", "buffers"),

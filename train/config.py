@@ -129,7 +129,7 @@ class Config(SeveralSetups):
 
     @property
     def setups_by_game(self) -> list[Setup]:
-        """Setup of each parallel game, [num_envs]; games take the named setups in turn."""
+        """Setup of each parallel game, [num_envs]; the named setups are assigned in rotation."""
         named = list_setups(self.setup, self.num_players)
         return [named[game % len(named)] for game in range(self.num_envs)]
 

@@ -31,7 +31,7 @@ from train.trainer import Interrupt, Progress, Run, prepare_process
 
 @dataclass(frozen=True, kw_only=True)
 class MaskablePPOConfig(Config):
-    """Train a player with MaskablePPO of sb3-contrib: one seat of each game learns."""
+    """Train a player with MaskablePPO of sb3-contrib; the learner has one seat in each game."""
 
     sources: ClassVar[tuple[str, ...]] = (SELF, PAST)
 

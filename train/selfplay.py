@@ -254,7 +254,7 @@ class SelfplayTrainer:
         return {name: float(torch.stack([each[name] for each in terms]).mean()) for name in terms[0]}
 
     def split_minibatches(self, data: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
-        """Yield minibatches of nearly equal size, in the order of `data`; repeat all of them `update_epochs` times."""
+        """Yield minibatches of nearly equal size in the order of `data`, once in each of the `update_epochs` epochs."""
         count = max(1, round(len(data["actions"]) / self.config.batch_size))
         parts = {name: tensor.tensor_split(count) for name, tensor in data.items()}
         for _ in range(self.config.update_epochs):

@@ -1,4 +1,4 @@
-"""Storage of training runs: the run folder, checkpoints, and the state of torch as named NumPy arrays.
+"""Storage of training runs: run folders, checkpoints, and weights and optimizer state as named NumPy arrays.
 
 A checkpoint is a safetensors file with its metadata as JSON. Its name holds the number of decisions learned from and a
 digest of the content, so damage is noticed; if the newest checkpoint is damaged, the one before it is used. No

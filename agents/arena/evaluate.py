@@ -74,7 +74,7 @@ class Config(SeveralSetups):
 
     @property
     def resumes(self) -> bool:
-        """True if the same command continues an interrupted evaluation."""
+        """True if an interrupted evaluation can be continued by giving the same command again."""
         return self.out is not None and self.sequential is None
 
 

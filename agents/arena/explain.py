@@ -71,7 +71,7 @@ class Explanation(NamedTuple):
 def explain_decision(
     game: Game, decision: int, player: PolicyPlayer, *, worlds: int = 1000, seed: int = 0
 ) -> Explanation:
-    """Return the explanation of decision number `decision` (from 1) of a game under the policy of `player`.
+    """Explain decision number `decision` (from 1) of a game by the policy of `player`.
 
     worlds: number of possible deals of the hidden cards that are played to the end for the value. Raises `ValueError`
     if there is no such decision, or if the player has no action probabilities.
@@ -99,7 +99,7 @@ def explain_decision(
 
 def _view_states(states: np.ndarray) -> View:
     seats = states["seat"].astype(np.int64)
-    return View(redact(states, seats), seats, np.zeros(len(states), np.uint64))
+    return View.make_unchecked(redact(states, seats), seats, np.zeros(len(states), np.uint64))
 
 
 def play_worlds(game: Game, worlds: np.ndarray, seat: int, player: PolicyPlayer, *, seed: int) -> np.ndarray:
@@ -144,7 +144,7 @@ def build_action_table(explanation: Explanation) -> Table:
 
 
 def build_belief_table(explanation: Explanation) -> Table:
-    """Build a table of the probabilities of the others' hidden cards: by the rules alone, and given their actions."""
+    """Build a table of the others' hidden cards: prior (by the rules alone) and posterior (by their actions)."""
     table = Table(title="What the others hide, in %: by the rules alone, and by their actions")
     for name in ("seat", "card", "by", *map(card_text, range(NUM_CARDS))):
         table.add_column(name, justify="right", no_wrap=True)

@@ -64,16 +64,21 @@ def _list_blocks(panel: _Panel, matches: MatchResults, code: str) -> list[Blocks
     ]
 
 
-def _list_rounds(panel: _Panel, matches: MatchResults, code: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rounds [games, rounds] of player `code` alone against copies of another, and its seats [games]."""
+def _list_rounds(panel: _Panel, matches: MatchResults, code: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the games of player `code` alone against copies of others: rounds [games, rounds], its seats, the deals.
+
+    The last two are integers [games]. All matches play the same deals, so games of different matches share a deal.
+    """
     tables = _list_blocks(panel, matches, code)
     rounds = np.concatenate([blocks.rounds.reshape(-1, blocks.rounds.shape[2]) for blocks in tables])
-    return rounds, np.concatenate([blocks.seats[:, :, 0].ravel() for blocks in tables])
+    seats = np.concatenate([blocks.seats[:, :, 0].ravel() for blocks in tables])
+    deals = [np.repeat(np.arange(len(blocks.rounds)), blocks.rounds.shape[1]) for blocks in tables]
+    return rounds, seats, np.concatenate(deals)
 
 
 def _list_purchases(panel: _Panel, matches: MatchResults, code: str) -> np.ndarray:
     """Return the rounds in which the player `code`, alone against copies of another player, bought the sack."""
-    rounds, seats = _list_rounds(panel, matches, code)
+    rounds, seats, _ = _list_rounds(panel, matches, code)
     return rounds[rounds["winner"] == seats[:, None]]
 
 
@@ -193,7 +198,7 @@ def _estimate_gains(panel: _Panel, matches: MatchResults, code: str) -> dict[int
     The ways are to pass first, to pass second, ..., or to buy the sack. Rounds without mice on the mouse cards are left
     out, and so are ways that occurred in fewer than MIN_SACKS rounds.
     """
-    rounds, seats = _list_rounds(panel, matches, code)
+    rounds, seats, deals = _list_rounds(panel, matches, code)
     num_players = panel.num_players
     bought = rounds["winner"][:, :, None] == np.arange(num_players)
     gains = rounds["taken"][:, :, :num_players] + bought * (rounds["value"] - rounds["price"])[:, :, None]
@@ -203,12 +208,16 @@ def _estimate_gains(panel: _Panel, matches: MatchResults, code: str) -> dict[int
     )
     differences = own - (gains.sum(axis=2) - own) / (num_players - 1)
     ways = [(rounds["mice"] > 0) & way for way in (*(passed == k for k in range(1, num_players)), buys)]
-    return {k: _estimate_mean(differences, way) for k, way in enumerate(ways) if way.sum() >= MIN_SACKS}
+    return {k: _estimate_mean(differences, way, deals) for k, way in enumerate(ways) if way.sum() >= MIN_SACKS}
 
 
-def _estimate_mean(values: np.ndarray, mask: np.ndarray) -> Estimate:
-    """Estimate the mean of `values` [games, rounds] where `mask` is true, with games as the blocks of the interval."""
-    return bootstrap(linearise_ratio((values * mask).sum(axis=1), mask.sum(axis=1)))
+def _estimate_mean(values: np.ndarray, mask: np.ndarray, deals: np.ndarray) -> Estimate:
+    """Estimate the mean of `values` [games, rounds] where `mask` is true, with deals as the blocks of the interval.
+
+    deals: index of the deal of each game, [games].
+    """
+    totals, counts = (np.bincount(deals, each.sum(axis=1)) for each in (values * mask, mask))
+    return bootstrap(linearise_ratio(totals, counts))
 
 
 def _draw_estimates(panel: _Panel, code: str, estimates: dict[int, Estimate]) -> None:

@@ -18,6 +18,7 @@ from math import log
 import numpy as np
 
 from agents.arena.estimates import INTERVAL, Estimate
+from felicity_env.game_record import has_integers
 
 POINTS = 400 / log(10)  # rating points per unit of log strength: 400 points are odds of ten to one (Elo 1978)
 PRIOR_DEVIATION = 5.0  # standard deviation of the prior on a log strength: 870 points
@@ -76,7 +77,7 @@ def _check_arrays(names: Sequence[str], players: np.ndarray, ranks: np.ndarray, 
     if players.ndim != 2 or ranks.shape != players.shape or blocks.shape != players.shape[:1]:
         raise ValueError(f"players, ranks [G, n] and blocks [G] have shapes {players.shape, ranks.shape, blocks.shape}")
     for name, array in (("players", players), ("ranks", ranks), ("blocks", blocks)):
-        if not np.issubdtype(array.dtype, np.integer):
+        if not has_integers(array):
             raise ValueError(f"{name} must be integers, not {array.dtype}")
     present = players >= 0
     _check_games("a player must be -1 or an index of names", (players >= -1) & (players < len(names)))
@@ -183,7 +184,7 @@ class _Pool:
 def _differentiate(
     logs: np.ndarray, drawn: np.ndarray, summed: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradient [P] of the log posterior density at `logs` [P], and its negative second derivative [P, P]."""
+    """Return gradient [P] and negative Hessian [P, P] of the log posterior of the players' log strengths `logs` [P]."""
     strengths = np.exp(logs - logs.max())
     sums = weights @ strengths
     expected = strengths * (weights.T @ (summed / sums))

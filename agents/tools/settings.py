@@ -21,14 +21,14 @@ def option_name(setting: str) -> str:
 
 
 def check_positive(config: Any, *settings: str) -> None:
-    """Check that the named settings of `config` are finite and above zero; raise `ValueError` otherwise."""
+    """Raise `ValueError` unless the settings of `config` with these names are finite and above zero."""
     for setting in settings:
         value = getattr(config, setting)
         require(0 < value < inf, f"{option_name(setting)} must be positive, not {value}")
 
 
 def check_not_negative(config: Any, *settings: str) -> None:
-    """Check that the named settings of `config` are finite and not negative; raise `ValueError` otherwise."""
+    """Raise `ValueError` unless the settings of `config` with these names are finite and at least zero."""
     for setting in settings:
         value = getattr(config, setting)
         require(0 <= value < inf, f"{option_name(setting)} must not be negative, not {value}")
@@ -42,7 +42,7 @@ def check_at_least(config: Any, **bounds: float) -> None:
 
 
 def check_range(config: Any, low: float, high: float, *settings: str) -> None:
-    """Check that the named settings of `config` are from `low` to `high`, inclusive; raise `ValueError` otherwise."""
+    """Raise `ValueError` unless the settings of `config` with these names are from `low` to `high`, inclusive."""
     for setting in settings:
         value = getattr(config, setting)
         require(low <= value <= high, f"{option_name(setting)} must be {low} to {high}, not {value}")

@@ -109,7 +109,7 @@ def play_copies(copies: Copies) -> PlayedGames:
 
 
 def list_deals(copies: Copies) -> np.ndarray:
-    """Return the first state of each deal, before the seats are rotated, STATE [B]."""
+    """Return the initial state of each deal, before any rotation of the seats, STATE [number of deals]."""
     return deal_blocks(copies.setup, range(copies.num_deals), copies.seed)[:: copies.setup.seats]
 
 

@@ -21,6 +21,7 @@ from felicity_env.player import random_action
 from felicity_env.random_stream import RandomBits
 from felicity_env.setups import describe_setup
 
+ROUNDING = 1e-9  # a mean that is par but for rounding counts as par
 EXTRAS = tuple(range(0, 31, 2))  # mice that overbidders pay above the expected value of a sack
 CAUTION = 5.0  # mice below an overbidder's limit where `tease` stops; the best of 0, 5, 10 with 4 and 5 seats
 
@@ -136,7 +137,7 @@ def find_crossing(extras: np.ndarray, win_shares: np.ndarray, par: float) -> flo
 
     Between the given points the curve is linear.
     """
-    above = np.flatnonzero(win_shares >= par)
+    above = np.flatnonzero(win_shares >= par - ROUNDING)
     if not len(above):
         return float("inf")
     k = above[0]

@@ -36,7 +36,9 @@ _ROUNDS = range(1, MAX_ROUNDS + 1)
 FIGURES = {
     "seats": (
         Panel("win_share", "win share minus par", "position after the first start player", _POSITIONS, _zero),
-        Panel("gain", "points gained in a round", "position after the round's start player", _POSITIONS, _zero),
+        Panel(
+            "gain_first_round", "points gained in round 1", "position after the first start player", _POSITIONS, _zero
+        ),
     ),
     "cards": (
         Panel("holding_win_share", "win share from holding it", "card", CARDS, _zero),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agents.tools.markdown import format_table
-from experiments.pages.results import compare_neighbours, format_by_position
+from experiments.pages.results import compare_neighbours
 from experiments.questions import GROUPS
 from experiments.results import RESULTS, read_result
 
@@ -133,20 +133,20 @@ def _answer_first_player(results: Sequence[Result]) -> str:
 def _answer_anatomy(results: Sequence[Result]) -> str:
     tables = results[0]["results"]["tables"]
     row = next(row for row in tables if (row["setup"], row["player"]) == ("standard-4", "ev"))
-    widest = max(tables, key=_spread_of_positions)
+    effects = {code: max(_position_effects(tables, code)) for code in dict.fromkeys(row["player"] for row in tables)}
+    by_player = ", ".join(f"{effect:.2f} among copies of `{code}`" for code, effect in effects.items())
     card = max(abs(effect["value"]) for effect in row["holding_win_share"])
     prices = [price["value"] for price in row["if_price"]]
     return (
-        f"a seat: win share over par among 4 x `ev`, the start player first, {format_by_position(row['win_share'])}; "
-        f"positions differ most, by {_spread_of_positions(widest):.2f}, among {widest['num_players']} x "
-        f"`{widest['player']}`. A card: at most {card:.3f} win share (4 x `ev`). The last mouse card: with "
+        f"a seat: its position in the first round changes the win share by up to {by_player}, and no position is good "
+        f"for all players. A card: at most {card:.3f} win share (4 x `ev`). The last mouse card: with "
         f"{len(prices) - 1} mice on it instead of none, prices are {prices[-1]:.1f} instead of {prices[0]:.1f}"
     )
 
 
-def _spread_of_positions(row: Result) -> float:
-    win_shares = [estimate["value"] for estimate in row["win_share"]]
-    return max(win_shares) - min(win_shares)
+def _position_effects(tables: Sequence[Result], code: str) -> list[float]:
+    """Return the size of every difference between win share and par, over the setups and positions of a player."""
+    return [abs(effect["value"]) for row in tables if row["player"] == code for effect in row["win_share"]]
 
 
 def _answer_speed(results: Sequence[Result]) -> str:

@@ -179,13 +179,13 @@ def render_anatomy() -> str:
             format_by_position(row["win_share"]),
             *(format_percent(row[name]) for name in ("dry", "void", "victories_without_buying")),
             *(format_estimate(row[name], 1) for name in ("price", "sack_bought")),
-            " / ".join(f"{gain['value']:.1f}" for gain in row["gain"]),
+            " / ".join(f"{gain['value']:.1f}" for gain in row["gain_first_round"]),
         )
         for row in stored["results"]["tables"]
     ]
     columns = ("dry rounds", "void rounds", "victories without buying", "price", "value of a sack bought")
-    worth = "win share over par by position in the first round, the start player first"
-    head = ("setup", "copies of", worth, *columns, "points a round by position in it (a correlation)")
+    effect = "win share over par by position in the first round, the start player first"
+    head = ("setup", "copies of", effect, *columns, "points gained in the first round by position in it")
     return _with_source(head, rows, stored)
 
 
@@ -226,7 +226,7 @@ def render_encoding() -> str:
 
 
 def render_speed() -> str:
-    """Return a Markdown table of the environment: its speed, the effect on training, start time and memory."""
+    """Return a Markdown table about the environment: its speed, share of training time, time to start, and memory."""
     stored = read_result("speed")
     batch, aec, training, start = (stored["results"][key] for key in ("batch", "pettingzoo", "training", "start"))
     millions = {key: value / 1e6 for key, value in batch["decisions_per_second"].items()}

@@ -30,7 +30,9 @@ def draw_positions(setup: Setup, seed: int) -> View:
     players = [recorder, *(agents.make("tuned") for _ in range(setup.seats - 1))]
     play_blocks(players, num_deals=NUM_DEALS, seed=seed, setup=setup)
     rng, views = np.random.default_rng(seed), recorder.views
-    view = View(*(np.concatenate([getattr(view, name) for view in views]) for name in ("states", "seats", "seeds")))
+    view = View.make_unchecked(
+        *(np.concatenate([getattr(view, name) for view in views]) for name in ("states", "seats", "seeds"))
+    )
     return view.take(rng.choice(len(view), size=NUM_POSITIONS, replace=False))
 
 

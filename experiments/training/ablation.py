@@ -49,7 +49,7 @@ VARIANTS: dict[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Config(OneSetup):
-    """Train variants, each with one changed setting and several seeds, and compare their policies with the base."""
+    """Train variants of the self-play trainer that differ in one setting from a base, and compare their policies."""
 
     resumes: ClassVar[bool] = True
     seeds: tuple[int, ...] = (0, 1, 2)

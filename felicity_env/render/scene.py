@@ -36,7 +36,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Seat:
-    """Standing of a seat in the game: bid, cat points, ..., and mice, score and rank where they are known."""
+    """Public standing of a seat (bid, cat points, whether it has passed), and its mice, score and rank where known."""
 
     seat: int
     starts: bool  # first to place and to bid in this round

@@ -99,7 +99,7 @@ def _draw_turn(scene: Scene) -> list[str]:
 
 
 def _choice_text(scene: Scene) -> str:
-    """Describe the legal actions in words (R3.1, R4.3, R4.4, R4.8), or only their kind if they are hidden."""
+    """Describe the legal actions in words (R3.1, R4.3, R4.4, R4.8); if they are hidden, only their kind."""
     if scene.phase == "place":
         return f"place one of {cards_text(scene.legal)}" if scene.legal else "place a card"
     if not scene.legal:

@@ -1,5 +1,8 @@
 """`Batch`: buffers, checks, ends of games, deals, views, seeds and memory."""
 
+import copy
+import pickle
+import threading
 from typing import Any
 
 import numpy as np
@@ -606,7 +609,7 @@ def test_games_begin_at_given_positions_with_given_seeds():
     assert batch.states.tobytes() == source.states.tobytes()
     assert batch.observations.tobytes() == source.observations.tobytes()
     assert batch.buffers.decisions.sum() == 0
-    with pytest.raises(ValueError, match="one per game: 4"):
+    with pytest.raises(ValueError, match="states must be 4 records of STATE"):
         batch.start(source.states[:2], source.game_seeds[:2])
 
 
@@ -621,3 +624,65 @@ def test_setups_are_taken_by_name_by_file_and_one_per_game(tmp_path):
     path.write_text('{"seats": 2, "mouse_card": [3], "bank": 20}')
     with pytest.raises(ValueError, match="mouse_card is no field of a setup"):
         Batch(1, setup=str(path))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda batch: Batch(2, seed=None), "seed must be an integer from 0"),
+        (lambda batch: Batch(2, setup=4), "no setup 4"),
+        (lambda batch: batch.play_random("3"), "num_steps must be an integer from 0, not '3'"),
+        (lambda batch: batch.play_random(-1), "num_steps must be an integer from 0, not -1"),
+        (lambda batch: batch.game(5), "index must be an integer from 0 to 1, not 5"),
+        (lambda batch: batch.game(-1), "index must be an integer from 0 to 1, not -1"),
+        (lambda batch: batch.step(np.array([3, 3], "m8")), "actions must be 2 integers, not timedelta64"),
+        (lambda batch: batch.observe(0, out=np.broadcast_to(np.float32(0), (2, OBS_SIZE))), "out must be writeable"),
+        (lambda batch: batch.observe(0, out=np.zeros((OBS_SIZE, 2), np.float32).T), "out must be writeable and contig"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_a_line(call, message):
+    batch = Batch(2, record=True)
+    before = batch.clone()
+    with pytest.raises(ValueError, match=message) as caught:
+        call(batch)
+    assert "\n" not in str(caught.value)
+    assert all(np.array_equal(batch.clone()[name], array) for name, array in before.items())
+
+
+def test_a_second_thread_in_a_step_is_refused_and_the_first_goes_on():
+    batch = Batch(2)
+    with batch._turn:  # as while another thread is in a step
+        with pytest.raises(RuntimeError, match="another thread is playing in this batch"):
+            batch.play_random(1)
+        with pytest.raises(RuntimeError, match="another thread is playing in this batch"):
+            batch.step(np.array([0, 0]))
+    batch.play_random(1)
+
+
+def test_threads_that_share_a_batch_get_an_error_or_play_whole_steps():
+    batch, errors = Batch(256, seed=1), []
+
+    def play() -> None:
+        for _ in range(50):
+            try:
+                batch.play_random(5)
+            except RuntimeError as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=play) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    twin = Batch(256, seed=1)
+    twin.play_random(5 * (150 - len(errors)))
+    assert twin.states.tobytes() == batch.states.tobytes()
+
+
+def test_a_copied_batch_plays_on_by_itself():
+    batch = Batch(4, seed=3)
+    batch.play_random(20)
+    for copy_of in (copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))):
+        copy_of.play_random(10)
+        assert copy_of.seed == batch.seed
+    assert batch.episodes.sum() == 0

@@ -31,10 +31,10 @@ from felicity_env.game import (
     slot_owner,
     step,
 )
-from felicity_env.game_record import Deal, Game
+from felicity_env.game_record import Deal, Game, draw_deal
 from felicity_env.information import encode_information_state, information_state, redact, resample
 from felicity_env.kernel import kernel
-from felicity_env.observation import OBS_SIZE, observe
+from felicity_env.observation import OBS_SIZE, describe, observe
 from felicity_env.player import View, write_action_masks, write_observations
 from felicity_env.rewards import REWARDS, reward_code, step_rewards
 from felicity_env.setups import SETUPS, STANDARD_PLAYERS, standard_setup
@@ -594,3 +594,17 @@ def test_two_worlds_with_the_same_public_past_but_other_hands_look_alike():
         state = auction(4, [C3, C5, C8, C11], removed=[RABBIT, removed, RABBIT, RABBIT])
         looks.append([honest_observation(state, seat).tobytes() for seat in range(4)])
     assert [a == b for a, b in zip(*looks, strict=True)] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("seat", [-1, 4, 1.0, "0", True])
+def test_a_seat_that_is_not_in_the_game_has_no_information_state(seat):
+    setup = SETUPS["standard-4"]
+    game = Game(setup, draw_deal(setup, 1))
+    with pytest.raises(ValueError, match="seat must be an integer from 0 to 3"):
+        information_state(game, seat)
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan, 1j, "a"])
+def test_an_observation_of_other_than_finite_numbers_is_not_described(number):
+    with pytest.raises(ValueError, match="finite real numbers"):
+        describe(np.full(OBS_SIZE, number))

@@ -266,3 +266,18 @@ def test_the_example_in_the_documentation_is_a_game():
     example = re.search("\n\n    (felicity rules.*?)\n\n[A-Z]", notation.__doc__ or "", re.DOTALL)
     assert example is not None
     assert notation.loads(example[1]).actions == GAME.actions[:13]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"felicity rules {'1' * 5000}",
+        f"felicity rules 1\nplayers {'4' * 5000}",
+        f"felicity rules 1\nplayers 4\ndeal start_seat {'1' * 5000}",
+        f"felicity rules 1\nplayers 4\ndeal start_seat 1\ndeal removed R R R R\n1: 3 3 3 3 | {'9' * 5000}",
+    ],
+)
+def test_numbers_of_thousands_of_digits_are_refused_with_the_line(text):
+    with pytest.raises(ValueError, match=r"^line [0-9]+: ") as caught:
+        notation.loads(text)
+    assert "limit" not in str(caught.value)

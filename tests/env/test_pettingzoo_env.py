@@ -56,6 +56,8 @@ BAD_ACTIONS = {
     "(3,)": (3,),
     "array([3])": np.array([3]),
     "array(3.0)": np.array(3.0),
+    "timedelta64": np.timedelta64(3),
+    "array(timedelta64)": np.array(3, "m8"),
     "array(True)": np.array(True),
     "array([])": np.array([]),
     "np.float32": np.float32(3),

@@ -33,7 +33,7 @@ from felicity_env.game import (
 )
 from felicity_env.game_record import Deal, draw_deal, initial_states
 from felicity_env.information import redact
-from felicity_env.observation import OBS_SIZE, describe, observe
+from felicity_env.observation import MICE_SCALE, OBS_HIGH, OBS_SIZE, describe, observe
 from felicity_env.setups import standard_setup
 from tests.support.helpers import (
     C3,
@@ -886,6 +886,23 @@ def test_a_setup_in_which_a_seat_could_hold_more_than_the_highest_bid_is_refused
     assert Setup(seats=2, mouse_cards=(6,), bank=0, mice=15).rounds == 9
     with pytest.raises(ValueError, match="F2"):
         Setup(seats=2, mouse_cards=(6,), bank=0, mice=16)
+
+
+@pytest.mark.parametrize("dummy", [2, -1, 0, 1, 0.5, None])
+def test_a_dummy_that_is_neither_true_nor_false_is_refused(dummy):
+    """R2.5"""
+    with pytest.raises(ValueError, match="dummy must be True or False"):
+        Setup(seats=3, mouse_cards=(3, 6), bank=21, dummy=dummy)
+
+
+def test_a_setup_whose_mice_exceed_the_bounds_of_the_observation_is_refused():
+    """R2.3"""
+    setup = Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=999 - 75)
+    assert setup.total_mice / MICE_SCALE <= OBS_HIGH
+    with pytest.raises(ValueError, match="there are 1000 mice in hands and bank; the most is 999"):
+        Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=1000 - 75)
+    with pytest.raises(ValueError, match="bank cannot be negative: -1"):
+        Setup(seats=3, mouse_cards=(3, 6), bank=-1)
 
 
 @every_size

@@ -123,7 +123,7 @@ def random_game(setup: Setup, seed: int) -> Played:
 def make_view(states: np.ndarray, seeds: np.ndarray) -> View:
     """Return the decisions of the seats to act in `states`, redacted for them."""
     seats = states["seat"].astype(np.int64)
-    return View(redact(states, seats), seats, seeds.astype(np.uint64))
+    return View.make_unchecked(redact(states, seats), seats, seeds.astype(np.uint64))
 
 
 def decide(player: Player, state: State, seed: int = 0) -> int:
