@@ -48,10 +48,9 @@ class Mixture(Generic[Member]):
 class MixturePlayer(Mixture[NetworkPlayer]):
     """Player made of several networks; like one network, it can tell the probability of each action."""
 
-    @property
     def digest(self) -> str:
-        """Digest that identifies the weights: 8 hex digits of a SHA-256 of all members' digests."""
-        return sha256("".join(member.digest for member in self.members).encode()).hexdigest()[:8]
+        """Return a digest that identifies the weights: 8 hex digits of a SHA-256 of all members' digests."""
+        return sha256("".join(member.digest() for member in self.members).encode()).hexdigest()[:8]
 
     def probabilities(self, view: View) -> np.ndarray:
         """Return the probability of each action for each of the B decisions of `view`, float32 [B, NUM_ACTIONS]."""

@@ -119,9 +119,8 @@ class NetworkPlayer:
         """True if the network has an extra logit for each size of a raise above the highest bid."""
         return self.layers[-1][1].size > NUM_ACTIONS
 
-    @property
     def digest(self) -> str:
-        """Digest that identifies the weights: the first 8 hex digits of their SHA-256."""
+        """Return a digest that identifies the weights: the first 8 hex digits of their SHA-256."""
         return sha256(b"".join(array.tobytes() for layer in self.layers for array in layer)).hexdigest()[:8]
 
     def act(self, view: View) -> np.ndarray:

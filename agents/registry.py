@@ -6,12 +6,16 @@ KEY=VALUE. A compiled heuristic is added in `compiled.HEURISTICS`, any other pla
     ev    mc:200    mc:200,threads=2    net    net:runs/a-run    net:runs/a-run,greedy    my_package.my_module:make
 """
 
+import difflib
 import hashlib
 import importlib
+import importlib.util
 import inspect
-from collections.abc import Mapping
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
@@ -19,7 +23,7 @@ from felicity_env.code_digest import code_digest
 from felicity_env.player import Player
 
 REFERENCE = Path(__file__).parent / "net"  # the reference player, with its model card
-OWN_PLAYER = "package.module:function"
+OWN_PLAYER = "package.module:function or path/to/file.py:function"
 
 
 class Entry(NamedTuple):
@@ -87,11 +91,21 @@ def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
         raise ValueError(f"{name!r} takes nothing after a colon, got {text!r}")
     if name in PLAYERS:
         return name, *_read_parts(name, text, has_colon=bool(colon))
-    if colon and all(part.isidentifier() for part in name.split(".")):
+    module = name.removesuffix(".py").split("/")[-1] if name.endswith(".py") else name
+    if colon and all(part.isidentifier() for part in module.split(".")):
         return name, [text], {}
-    hint = f" (did you mean 'net:{code}'?)" if code and Path(code).exists() else ""
-    codes = f"{', '.join(PLAYERS)}, or {OWN_PLAYER} (python -m agents --help lists them)"
-    raise ValueError(f"no player {code!r}{hint}; codes are {codes}")
+    codes = f"codes are {', '.join(PLAYERS)}, or {OWN_PLAYER} (python -m agents --help lists them)"
+    raise ValueError(f"no player {code!r}{_find_hint(code)}; {codes}")
+
+
+def _find_hint(code: str) -> str:
+    """Return what the user probably meant by an unknown player code, in parentheses; "" if there is no guess."""
+    if code and Path(code).exists():
+        return f" (did you mean 'net:{code}'?)"
+    close = difflib.get_close_matches(code.split(":")[0], PLAYERS, n=1)
+    if close:
+        return f" (did you mean {close[0]!r}?)"
+    return " (there is no such folder)" if "/" in code else ""
 
 
 def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], dict[str, Any]]:
@@ -132,12 +146,33 @@ def _refuse_old_forms(code: str) -> None:
 
 def _make_own(module: str, function: str) -> Player:
     try:
-        player = getattr(importlib.import_module(module), function)()
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"cannot make a player by {module}:{function}: {error}") from error
+        player = getattr(_import_own(module), function)()
+    except Exception as error:  # foreign code raises anything
+        raise ValueError(f"cannot make a player by {module}:{function}: {type(error).__name__}: {error}") from error
     if not callable(getattr(player, "act", None)):
         raise ValueError(f"{module}:{function}() gave {player!r}, which has no method act(view)")
     return player
+
+
+def _import_own(module: str) -> ModuleType:
+    """Import a module by its dotted name, or a file that ends in .py, whose folder may hold other modules for it."""
+    if not module.endswith(".py"):
+        return importlib.import_module(module)
+    path = Path(module).resolve()
+    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    if name not in sys.modules:
+        if str(path.parent) not in sys.path:
+            sys.path.append(str(path.parent))
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None or not path.exists():
+            raise ImportError(f"there is no file {module}")
+        loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(loaded)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
 
 
 def is_search(*codes: str) -> bool:
@@ -146,16 +181,44 @@ def is_search(*codes: str) -> bool:
     return any(code.split(":")[0] in searches for code in codes)
 
 
-def player_digest(code: str) -> str:
-    """Return 8 hex digits that identify a player: they change if its source code, settings or weights change.
+class Identity(NamedTuple):
+    """Identity of a player: a digest of what its decisions depend on, and a line about what the digest cannot see."""
 
-    Weights count only if the player has an attribute `digest`. Other files that its module reads are not noticed.
+    digest: str  # 8 hex digits
+    unseen: str  # "" if the digest sees everything
+
+
+def identify_player(code: str) -> Identity:
+    """Return the digest that changes if a player's code, settings or weights change, and what it cannot see.
+
+    The code is that of the player's module and of all that it imports from its own folder and from this project.
+    Weights count if the player has a method `digest()` that returns text. Raises `ValueError` as `make` does.
     """
     name, player = parse_code(code)[0], make(code)
-    source = inspect.getsourcefile(importlib.import_module(PLAYERS[name].module if name in PLAYERS else name))
-    weights = getattr(player, "digest", "")
+    is_own = name not in PLAYERS
+    source = inspect.getsourcefile(_import_own(name) if is_own else importlib.import_module(PLAYERS[name].module))
+    get_digest = getattr(player, "digest", None)
+    weights = str(get_digest()) if callable(get_digest) else ""
     content = "\n".join([code, code_digest(Path(source)) if source else "", weights])
-    return hashlib.sha256(content.encode()).hexdigest()[:8]
+    unseen = "its code is as before; files that it reads are not compared (give it a method digest(), or use --fresh)"
+    return Identity(hashlib.sha256(content.encode()).hexdigest()[:8], unseen if is_own and not weights else "")
+
+
+def shorten_codes(codes: Iterable[str]) -> dict[str, str]:
+    """Return a short name for each player code, {code: name}, for narrow tables; equal names stay whole codes.
+
+    The name of a user's player is that of its file or module, and that of a policy ends with the last part of its path.
+    """
+    names = {code: _shorten(code) for code in codes}
+    counts = Counter(names.values())
+    return {code: name if counts[name] == 1 else code for code, name in names.items()}
+
+
+def _shorten(code: str) -> str:
+    name, _, text = code.partition(":")
+    if name in PLAYERS:
+        return f"{name}:{text.rstrip('/').split('/')[-1]}" if "/" in text else code
+    return name.removesuffix(".py").split("/")[-1].split(".")[-1] if text == "make" else code
 
 
 def help_text() -> str:

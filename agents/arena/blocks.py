@@ -41,7 +41,7 @@ MEASURES = {  # measures of one player in one game
     "mice": "mice at the end of the game",
     "sacks": "number of sacks bought",
     "profit": "values of the sacks bought minus their prices",
-    "forfeits": "games lost by an illegal action",
+    "forfeits": "games lost by an illegal action, or by taking too long",
 }
 
 
@@ -91,6 +91,7 @@ class Blocks:
     measures: dict[str, np.ndarray]  # one array for each of `MEASURES`
     seats: np.ndarray  # seat of each player, see `draw_seats`
     rounds: np.ndarray  # ROUND [blocks, rotations, rounds]; its arrays are indexed by seat
+    late: tuple[tuple[int, str], ...] = ()  # player and text of each game that a player forfeited by taking too long
 
     def block_means(self, player: int, measure: str = "win_share") -> np.ndarray:
         """Return the mean of one measure of a player over the games of each block, [blocks]."""
@@ -111,17 +112,27 @@ class Blocks:
     def concatenate(cls, parts: Sequence["Blocks"]) -> "Blocks":
         """Return one `Blocks` that holds the blocks of all `parts`, in this order."""
         measures = {name: np.concatenate([part.measures[name] for part in parts]) for name in MEASURES}
-        return cls(measures, *(np.concatenate([getattr(part, name) for part in parts]) for name in ("seats", "rounds")))
+        seats, rounds = (np.concatenate([getattr(part, name) for part in parts]) for name in ("seats", "rounds"))
+        return cls(measures, seats, rounds, tuple(entry for part in parts for entry in part.late))
 
 
-def play_blocks(players: Sequence[Player], *, num_deals: int | range, seed: int, setup: Setup | None = None) -> Blocks:
+def play_blocks(
+    players: Sequence[Player],
+    *,
+    num_deals: int | range,
+    seed: int,
+    setup: Setup | None = None,
+    seconds: float | None = None,
+) -> Blocks:
     """Play each deal once in every rotation of the seats, and return the results.
 
     players: one object for each player at the table. num_deals: number of deals, or a range of block indices. setup: by
-    default the standard setup for this number of players.
+    default the standard setup for this number of players. seconds: most seconds for a decision of a player that is not
+    compiled, or None for no limit.
 
-    An illegal action forfeits its game: the game stops, the offender ranks last with a win share of 0, and the other
-    players share the victory. Raises `PlayerError`, with the index of the player, if a player raises an exception.
+    An illegal action, or one that takes too long, forfeits its game: the game stops, the offender ranks last with a win
+    share of 0, and the other players share the victory. Raises `PlayerError`, with the index of the player, if a player
+    raises an exception.
     """
     setup = standard_setup(len(players)) if setup is None else setup
     if len(players) != setup.seats:
@@ -132,11 +143,12 @@ def play_blocks(players: Sequence[Player], *, num_deals: int | range, seed: int,
     check_seed(seed)
     seats = draw_seats(setup.seats, blocks, seed)
     seating = np.argsort(seats.reshape(-1, setup.seats), axis=1)
-    games = Games(setup, deal_blocks(setup, blocks, seed), list_streams(setup, blocks, seed), seating)
+    states, streams = deal_blocks(setup, blocks, seed), list_streams(setup, blocks, seed)
+    games = Games(setup, states, streams, seating, seconds=seconds)
     games.play(players)
     by_seat = {name: values.reshape(seats.shape) for name, values in measure_seats(games, setup.seats).items()}
     measures = {name: np.take_along_axis(values, seats, axis=2) for name, values in by_seat.items()}
-    return Blocks(measures, seats, games.rounds.reshape(len(blocks), setup.seats, -1))
+    return Blocks(measures, seats, games.rounds.reshape(len(blocks), setup.seats, -1), tuple(games.late))
 
 
 def estimate_measures(blocks: Blocks, players: Sequence[int]) -> dict[str, Any]:

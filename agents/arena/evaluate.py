@@ -15,12 +15,14 @@ from typing import Annotated, Any
 
 import numpy as np
 import tyro
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from agents.arena.estimates import Look, SequentialTest
 from agents.arena.matches import Match, play_matches, summarize_pair, win_shares_against_copies
-from agents.registry import make
+from agents.arena.report import print_failures
+from agents.registry import make, shorten_codes
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
@@ -50,14 +52,20 @@ class Config(SeveralSetups):
     out: Path | None = None
     """Folder for `result.json`; the same command continues an interrupted evaluation there.
     With --sequential, the file is `sequential.json`, and an interrupted test starts again. Default: no files."""
+    seconds_a_decision: float | None = None
+    """Most seconds that a player may take for a decision; one that takes longer forfeits the game. Default: no limit.
+    Compiled players have no limit. Players are interrupted only on POSIX systems; elsewhere a call ends by itself."""
+    fresh: bool = False
+    """Play everything again, also what is stored in --out; for a player whose changes cannot be seen in its code."""
     workers: int = os.cpu_count() or 1
     """Number of processes; one per core is fastest. A sequential test uses only one."""
 
     def __post_init__(self) -> None:
         require(bool(self.others), "--against must name another player")
         check_at_least(self, num_deals=2, workers=1, seed=0)
-        if self.sequential is not None:
-            check_positive(self, "sequential")
+        check_positive(
+            self, *(name for name in ("sequential", "seconds_a_decision") if getattr(self, name) is not None)
+        )
         super().__post_init__()
         for code in (self.code, *self.others):
             make(code)
@@ -90,32 +98,45 @@ def measure_player(config: Config, folder: Path, console: Console) -> dict[str, 
             dict.fromkeys(matches, config.num_deals),
             seed=config.seed,
             folder=folder,
+            fresh=config.fresh,
+            seconds=config.seconds_a_decision,
             workers=config.workers,
             deals_per_part=50,
             report=progress.report,
         )
     pairs = [summarize_pair(match, results.blocks[match]) for match in matches if match in results.blocks]
-    return {"pairs": pairs, "failures": [failure._asdict() for failure in results.failures]}
+    failures = [failure._asdict() for failure in results.failures]
+    return {"pairs": pairs, "failures": failures, "late": results.list_late()}
 
 
 def build_table(pairs: Sequence[dict[str, Any]]) -> Table:
-    """Build a table for the terminal: win share (and margin) of one player against copies of another, for each pair."""
+    """Build a table for the terminal: win share (and margin) of one player against copies of another, for each pair.
+
+    It fits into 80 columns; long codes of players are shortened.
+    """
+    setups = list(dict.fromkeys(pair["setup"] for pair in pairs))
     deals = " or ".join(map(str, sorted({pair["measures"]["win_share"]["blocks"] for pair in pairs}))) or 0
-    table = Table(title=f"Win share of one against the rest, 95 % interval, {deals} deals", title_justify="left")
+    where = f", {setups[0]}" if len(setups) == 1 else ""
+    title = f"Win share of one against the rest, 95 % interval, {deals} deals{where}"
     has_margin = all("margin" in pair["measures"] for pair in pairs)
-    for column in ("setup", "one", "the rest", "win share", "interval", "par", *(["margin"] if has_margin else [])):
+    names = shorten_codes({code for pair in pairs for code in (pair["one"], pair["rest"])})
+    columns = [*(["setup"] if len(setups) > 1 else []), "one", "the rest", "win share", "interval", "par"]
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for column in [*columns, *(["margin"] if has_margin else [])]:
         is_name = column in ("one", "the rest")
         table.add_column(column, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold")
     for pair in pairs:
         win_share = pair["measures"]["win_share"]
         figures = [f"{win_share['value']:.3f}", f"{win_share['low']:.3f}-{win_share['high']:.3f}", f"{pair['par']:.3f}"]
         margin = [f"{pair['measures']['margin']['value']:+.1f}"] if has_margin else []
-        table.add_row(pair["setup"], pair["one"], _name_rest(pair), *figures, *margin)
+        where = [pair["setup"]] if len(setups) > 1 else []
+        table.add_row(*where, names[pair["one"]], name_rest(pair, names[pair["rest"]]), *figures, *margin)
     return table
 
 
-def _name_rest(pair: dict[str, Any]) -> str:
-    return f"{pair['num_players'] - 1} x {pair['rest']}"
+def name_rest(pair: dict[str, Any], name: str) -> str:
+    """Return how the other players of a pair are written in tables, such as `3 x ev`."""
+    return f"{pair['num_players'] - 1} x {name}"
 
 
 def compare_players(one: str, other: str, setup: Setup, config: Config) -> Look:
@@ -175,8 +196,6 @@ def main(config: Config) -> int:
     results = evaluate_player(config, Console())
     for pair in results.get("pairs", []):
         if forfeits := pair["measures"]["forfeits"]["value"]:
-            print_error(f"{pair['one']} lost {forfeits:.1%} of its games against {_name_rest(pair)} by illegal actions")
-    failures = results.get("failures", [])
-    for failure in failures:
-        print_error(f"{failure['code']} failed: {failure['reason']}\nin the game\n{failure['game']}")
-    return 1 if failures else 0
+            against = name_rest(pair, pair["rest"])
+            print_error(f"{pair['one']} forfeited {forfeits:.1%} of its games against {against}")
+    return print_failures(results.get("failures", []), results.get("late", []))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from agents.arena.time_limit import TimeLimitExceeded, limit_time
 from agents.compiled import select_compiled
 from felicity_env.batch import Batch
 from felicity_env.game import (
@@ -69,13 +70,24 @@ class PlayerError(Exception):
 class Games:
     """Games to play from given positions, `states` STATE [G], with `seeds` uint64 [G] for the players' randomness.
 
-    seating: index of the player in each seat, integers [G, seats]. After `play`: `states` are final, `rounds`
-    ROUND [G, MAX_ROUNDS] records each round (rounds before the given position are empty), and `forfeited` [G] is the
-    seat whose illegal action ended the game, or NO_SEAT.
+    seating: index of the player in each seat, integers [G, seats]. seconds: most seconds for a decision of a player
+    that is not compiled, or None for no limit. After `play`: `states` are final, `rounds` ROUND [G, MAX_ROUNDS] records
+    each round (rounds before the given position are empty), `forfeited` [G] is the seat that ended the game by an
+    illegal action or by taking too long, or NO_SEAT, and `late` has the index of the player and the text of the game
+    for each that ended because of time.
     """
 
-    def __init__(self, setup: Setup, states: np.ndarray, seeds: np.ndarray, seating: np.ndarray) -> None:
-        self.setup, self.seating = setup, seating
+    def __init__(
+        self,
+        setup: Setup,
+        states: np.ndarray,
+        seeds: np.ndarray,
+        seating: np.ndarray,
+        *,
+        seconds: float | None = None,
+    ) -> None:
+        self.setup, self.seating, self.seconds = setup, seating, seconds
+        self.late: list[tuple[int, str]] = []
         self.batch = Batch(len(states), setup=setup, record=True, autoreset=False)
         self.batch.start(states, seeds)
         self.states = self.batch.states
@@ -101,8 +113,24 @@ class Games:
         _record_rounds(buffers.first_states.copy(), buffers.actions, buffers.lengths, self.rounds)
 
     def _ask(self, index: int, player: Player, indices: np.ndarray) -> None:
-        """Play the answers of player number `index` in the games `indices`; an illegal one forfeits its game."""
-        actions = self._answer(index, player, indices)
+        """Play the answers of player number `index` in the games `indices`; an illegal or late one forfeits."""
+        if self.seconds is None:
+            self._play_answers(self._answer(index, player, indices), indices)
+            return
+        try:
+            with limit_time(self.seconds * len(indices)):
+                actions = self._answer(index, player, indices)
+        except TimeLimitExceeded:
+            if len(indices) > 1:  # asked again about each game, to find those that it takes too long for
+                for game in indices:
+                    self._ask(index, player, np.array([game]))
+                return
+            self.late.append((index, self.text(int(indices[0]))))
+            self.forfeited[indices] = self.batch.seats[indices]
+            return
+        self._play_answers(actions, indices)
+
+    def _play_answers(self, actions: np.ndarray, indices: np.ndarray) -> None:
         legal = np.zeros(len(indices), np.bool_)
         _check_legal(self.states, indices, actions, legal)
         self.batch.step(actions[legal], indices[legal])

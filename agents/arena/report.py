@@ -1,12 +1,19 @@
 """Report of a tournament in Markdown: tables of its results, and links to its plots in the same folder."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
 from agents.arena.matches import MatchResults
 from agents.arena.plots import PLOTS
+from agents.registry import shorten_codes
+from agents.tools.command import print_error
 from agents.tools.markdown import format_estimate, format_table
 
+MAX_COLUMNS = 8  # more players do not fit into a cross table of 80 columns
 DIGITS = {"win_share": 3, "margin": 1, "rank": 2, "mice": 1, "sacks": 2, "profit": 1}  # decimals in the tables
 _COLUMNS = [name.replace("_", " ") for name in DIGITS]
 
@@ -16,6 +23,37 @@ def write_report(folder: Path, content: dict[str, Any], results: MatchResults) -
     for name, draw in PLOTS.items() if content["results"]["ratings"] else ():
         draw(folder / f"{name}.png", content["results"], results)
     (folder / "report.md").write_text(render_report(content) + "\n")
+
+
+def build_tables(results: dict[str, Any]) -> Iterator[Table | str]:
+    """Yield titles and tables for the terminal: the ratings and, of up to eight players, the cross table of a setup."""
+    for setup, points in results["ratings"].items():
+        names = shorten_codes(points)
+        yield f"Ratings, {setup}, 95 % intervals"
+        ratings = Table(box=SIMPLE_HEAD, pad_edge=False)
+        ratings.add_column("player")
+        ratings.add_column("rating", justify="right")
+        for code, estimate in sorted(points.items(), key=lambda item: -item[1]["value"]):
+            ratings.add_row(names[code], format_estimate(estimate, 0))
+        yield ratings
+        if len(names) <= MAX_COLUMNS:
+            seats, par = next((p["num_players"], p["par"]) for p in results["pairs"] if p["setup"] == setup)
+            yield f"Win share of one (row) against {seats - 1} copies of another (column), par {par:.3f}"
+            yield _build_cross_table(results, setup, names)
+
+
+def _build_cross_table(results: dict[str, Any], setup: str, names: Mapping[str, str]) -> Table:
+    """Build the table of the win share of each player (row) alone against copies of each other player (column)."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    win_shares = list_win_shares(results, setup)
+    codes = list(dict.fromkeys(one for one, _ in win_shares))
+    table.add_column("", no_wrap=True)
+    for code in codes:
+        table.add_column(names[code], justify="right", overflow="fold")
+    for one in codes:
+        row = [f"{win_shares[one, rest]['value']:.3f}" if (one, rest) in win_shares else "" for rest in codes]
+        table.add_row(names[one], *row)
+    return table
 
 
 def render_report(content: dict[str, Any]) -> str:
@@ -99,3 +137,15 @@ def render_paired(paired: list[dict[str, Any]]) -> str:
         for row in paired
     ]
     return format_table(("setup", "difference of win shares", "against", "(95 %)", "variance removed by pairing"), rows)
+
+
+def print_failures(failures: Sequence[dict[str, Any]], late: Sequence[dict[str, Any]]) -> int:
+    """Print which players failed or took too long, each with a game; return 1 if a player failed, else 0."""
+    for entry in late:
+        print_error(
+            f"{entry['code']} forfeited {entry['games']} games by taking too long; the first:\n{entry['first']}"
+        )
+    for failure in failures:
+        game = f"\nin the game\n{failure['game']}" if failure["game"] else ""
+        print_error(f"{failure['code']} failed and is left out: {failure['reason']}{game}")
+    return 1 if failures else 0

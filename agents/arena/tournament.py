@@ -22,7 +22,6 @@ from agents.arena.estimates import bootstrap, compare_paired
 from agents.arena.matches import Match, MatchResults, play_matches, summarize_pair
 from agents.arena.ratings import fit_ratings
 from agents.registry import is_search, make
-from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import describe_measurement
@@ -50,6 +49,11 @@ class Config(SeveralSetups):
     """Seed of the deals and of the players' randomness. Training and its evaluation never play the same games."""
     out: Path = Path("runs/tournament")
     """Folder for the results; the same command continues an interrupted tournament there."""
+    seconds_a_decision: float | None = None
+    """Most seconds that a player may take for a decision; one that takes longer forfeits the game. Default: no limit.
+    Compiled players have no limit. Players are interrupted only on POSIX systems; elsewhere a call ends by itself."""
+    fresh: bool = False
+    """Play everything again, also what is stored in --out; for a player whose changes cannot be seen in its code."""
     workers: int = os.cpu_count() or 1
     """Number of processes; one per core is fastest."""
     deals_per_part: int = 50
@@ -90,6 +94,7 @@ def summarize(config: Config, results: MatchResults) -> dict[str, Any]:
         "ratings": {setup_name(setup): rate_players(results, setup) for setup in setups},
         "paired": compare_neighbours(config, results),
         "failures": [failure._asdict() for failure in results.failures],
+        "late": results.list_late(),
     }
 
 
@@ -155,6 +160,8 @@ def play_tournament(
             list_matches(config),
             seed=config.seed,
             folder=config.out,
+            fresh=config.fresh,
+            seconds=config.seconds_a_decision,
             workers=config.workers,
             deals_per_part=config.deals_per_part,
             report=progress.report,
@@ -169,8 +176,8 @@ def play_tournament(
 def main(config: Config) -> int:
     """Play the tournament and print which players failed; return 1 if any did, else 0."""
     console = Console()
-    results, _ = play_tournament(config, console)
-    for failure in results.failures:
-        print_error(f"{failure.code} failed and is left out: {failure.reason}\nin the game\n{failure.game}")
+    results = play_tournament(config, console)[1]["results"]
+    for part in report.build_tables(results):
+        console.print(part, highlight=False)
     console.print(f"wrote result.json, report.md and plots to {config.out}", highlight=False, soft_wrap=True)
-    return 1 if results.failures else 0
+    return report.print_failures(results["failures"], results["late"])

@@ -10,7 +10,7 @@ from agents.compiled import HEURISTICS, CompiledPlayer, heuristic_number
 from agents.mixture import MixturePlayer
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
-from agents.registry import PLAYERS, REFERENCE, is_search, parse_code, player_digest
+from agents.registry import OWN_PLAYER, PLAYERS, REFERENCE, identify_player, is_search, parse_code
 from agents.search import MAX_PLAYOUTS, MAX_THREADS, SearchPlayer
 from felicity_env import Batch
 from tests.support.helpers import COMPILED
@@ -54,7 +54,7 @@ def test_net_is_the_reference_player_and_greedy_makes_it_take_the_best_action():
     reference, greedy = agents.make("net"), agents.make("net:greedy")
     assert isinstance(reference, MixturePlayer)
     assert isinstance(greedy, MixturePlayer)
-    assert reference.digest == greedy.digest == agents.make(f"net:{REFERENCE}").digest
+    assert reference.digest() == greedy.digest() == agents.make(f"net:{REFERENCE}").digest()
     assert [member.greedy for member in reference.members] == [False] * len(reference.members)
     assert all(member.greedy for member in greedy.members)
 
@@ -69,7 +69,7 @@ def test_a_path_is_read_as_it_is_with_or_without_an_option(tmp_path, monkeypatch
     assert isinstance(player, NetworkPlayer)
     assert isinstance(greedy, NetworkPlayer)
     assert (player.greedy, greedy.greedy) == (False, True)
-    assert player.digest == greedy.digest == small_net(1).digest
+    assert player.digest() == greedy.digest() == small_net(1).digest()
 
 
 def make_own_player() -> agents.Player:
@@ -88,11 +88,18 @@ def test_a_function_of_a_module_makes_a_player():
 
 
 @pytest.mark.parametrize("code", ["", "evv", "EV", "ev ", "network", "no-module:make", ":make"])
-@pytest.mark.parametrize("use", [agents.make, player_digest, parse_code])
+@pytest.mark.parametrize("use", [agents.make, identify_player, parse_code])
 def test_an_unknown_code_gets_one_line_with_all_codes(code, use):
-    codes = f"{', '.join(PLAYERS)}, or package.module:function (python -m agents --help lists them)"
-    with pytest.raises(ValueError, match=re.escape(f"no player {code!r}; codes are {codes}") + "$"):
+    codes = f"{', '.join(PLAYERS)}, or {OWN_PLAYER} (python -m agents --help lists them)"
+    meant = {"evv": "ev", "ev ": "ev", "network": "net"}.get(code)
+    hint = f" (did you mean {meant!r}?)" if meant else ""
+    with pytest.raises(ValueError, match=re.escape(f"no player {code!r}{hint}; codes are {codes}") + "$"):
         use(code)
+
+
+def test_a_folder_that_is_not_there_gets_a_hint():
+    with pytest.raises(ValueError, match=r"no player 'runs/none' \(there is no such folder\)"):
+        agents.make("runs/none")
 
 
 @pytest.mark.parametrize(
@@ -199,17 +206,18 @@ def test_codes_separated_by_commas_get_an_error_with_blanks(codes):
 
 def test_a_digest_differs_between_players_and_between_their_parts():
     codes = ("anchor", "ev", "mc:10", "mc:20", "ismcts:10", "net", "net:greedy", f"{HERE}:make_own_player")
-    digests = {code: player_digest(code) for code in codes}
+    digests = {code: identify_player(code) for code in codes}
     assert len(set(digests.values())) == len(codes)
-    assert all(len(digest) == 8 and int(digest, 16) >= 0 for digest in digests.values())
-    assert digests == {code: player_digest(code) for code in codes}
+    assert all(len(player.digest) == 8 and int(player.digest, 16) >= 0 for player in digests.values())
+    assert {code for code, player in digests.items() if player.unseen} == {f"{HERE}:make_own_player"}
+    assert digests == {code: identify_player(code) for code in codes}
 
 
 def test_a_digest_changes_with_the_weights_of_a_policy(tmp_path):
     save_policy(tmp_path, small_net(1).layers, open_mice=False)
-    before = player_digest(f"net:{tmp_path}")
+    before = identify_player(f"net:{tmp_path}")
     save_policy(tmp_path, small_net(2).layers, open_mice=False)
-    assert player_digest(f"net:{tmp_path}") != before
+    assert identify_player(f"net:{tmp_path}") != before
 
 
 def test_searches_are_known_by_their_codes():

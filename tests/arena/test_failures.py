@@ -2,12 +2,14 @@
 
 from functools import lru_cache
 from itertools import product
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from agents import Player, make
+from agents.arena import time_limit
 from agents.arena.blocks import MEASURES, Blocks, PlayerError, draw_seats, play_blocks
 from felicity_env import View, felicity_v0
 from felicity_env.game import NO_CARD, NO_SEAT, NUM_ACTIONS, PASS, PLACE, State, pass_pays
@@ -220,6 +222,50 @@ def check_forfeit(blocks: Blocks, as_before: Blocks, found: Found, n: int) -> No
     assert ended["sacks"].tolist() == [(rounds["winner"][:now] == seat).sum() for seat in seats]
     assert (rounds["winner"][now:] == NO_SEAT).all()
     assert (rounds["cards"][now + 1 :] == NO_CARD).all()
+
+
+class Slow:
+    """Player that passes, but takes 50 seconds of a clock, or hangs, over the third card of seat 0."""
+
+    def __init__(self, clock: list[float] | None = None) -> None:
+        self.clock = clock
+
+    def act(self, view: View) -> np.ndarray:
+        waits = (view.states["round_number"] == 2) & (view.seats == 0) & (view.states["phase"] == PLACE)
+        while waits.any() and self.clock is None:
+            pass
+        if waits.any() and self.clock is not None:
+            self.clock[0] += 50
+        return view.action_masks.argmax(axis=1)
+
+
+def test_a_decision_that_takes_too_long_forfeits_its_game_and_no_other(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time_limit, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    players = [Slow(clock), *(make("pass") for _ in range(2))]
+    blocks = play_blocks(players, num_deals=2, seed=SEED, seconds=1.0)
+    is_late = blocks.seats[:, :, 0] == 0
+    assert (blocks.measures["forfeits"][:, :, 0] == is_late).all()
+    assert (blocks.measures["forfeits"][:, :, 1:] == 0).all()
+    assert (blocks.measures["win_share"][:, :, 0][is_late] == 0).all()
+    assert len(blocks.late) == is_late.sum() == 2
+    for player, text in blocks.late:
+        assert player == 0
+        assert text.count("\n3:") <= 1
+        assert "seat 0 to act: it may place" in text
+
+
+@pytest.mark.linux("only POSIX systems interrupt a call")
+def test_a_player_that_hangs_is_interrupted_and_forfeits():
+    blocks = play_blocks([Slow(), make("pass"), make("pass")], num_deals=1, seed=SEED, seconds=0.5)
+    assert len(blocks.late) >= 1
+    assert blocks.measures["forfeits"][:, :, 0].sum() >= 1
+
+
+def test_without_a_limit_a_slow_player_plays_on():
+    blocks = play_blocks([Slow([0.0]), make("pass"), make("pass")], num_deals=1, seed=SEED)
+    assert not blocks.late
+    assert not blocks.measures["forfeits"].any()
 
 
 def test_every_player_may_forfeit_games_of_its_own():

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.arena.matches import Match, list_parts
+from agents.arena.parts import Match, list_parts
 from agents.policy_file import save_policy
+from agents.registry import identify_player
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Setup
 from felicity_env.setups import standard_setup
 from tests.support.paths import ROOT
@@ -20,14 +21,15 @@ PLAYERS = ("random", "anchor", "mc:5", "net", "own_player.play:make")
 LIST_PARTS = f"""
 import json, sys
 from pathlib import Path
-from agents.arena.matches import Match, list_parts, open_folder
+from agents.arena.parts import Match, list_parts, open_folder
 from felicity_env.setups import standard_setup
 
 folder = Path(sys.argv[1])
-open_folder(folder, 0)
 matches = {{Match.one_against(one, "random", standard_setup(3)): 1 for one in {PLAYERS[1:]}}}
-print(json.dumps({{part.match.codes[0]: str(part.path) for part in list_parts(
-    matches, seed=0, folder=folder, deals_per_part=1)}}))
+report = lambda text: print(text, file=sys.stderr)
+with open_folder(folder, 0, {PLAYERS}, fresh=False, report=report) as digests:
+    print(json.dumps({{part.match.codes[0]: str(part.path) for part in list_parts(
+        matches, digests, seed=0, folder=folder, deals_per_part=1)}}))
 """
 
 
@@ -111,7 +113,12 @@ def test_an_edited_rule_or_game_loop_invalidates_the_folder(copy, path, old, new
 
 def test_an_edited_player_invalidates_its_own_matches(copy):
     before = copy.part_paths()
+    assert (
+        "own_player.play:make: its code is as before; files that it reads are not compared" in copy.list_parts().stderr
+    )
     copy.edit("own_player/play.py", '"pass"', '"ev"')
+    changed = "own_player.play:make has changed since it played here: its games are played again"
+    assert changed in copy.list_parts().stderr
     edited_own = copy.part_paths()
     assert {code for code in before if edited_own[code] != before[code]} == {"own_player.play:make"}
     copy.edit("agents/search.py", "MIN_WORLDS = ", "MIN_WORLDS = 1 + ")
@@ -137,7 +144,8 @@ def save_net(folder: Path, seed: int) -> None:
 def name_folder(*codes: str, setup: Setup | None = None) -> str:
     """Return the name of the folder of a match."""
     match = Match(codes, setup or standard_setup(len(codes)))
-    (part,) = list_parts({match: 1}, seed=0, folder=Path(), deals_per_part=1)
+    digests = {code: identify_player(code).digest for code in codes}
+    (part,) = list_parts({match: 1}, digests, seed=0, folder=Path(), deals_per_part=1)
     return part.path.parent.name
 
 

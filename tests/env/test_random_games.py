@@ -19,6 +19,7 @@ from felicity_env.game import (
     MAX_POTS,
     MAX_SEATS,
     MAX_SLOTS,
+    MAX_TOTAL_MICE,
     NO_CARD,
     NO_SEAT,
     NUM_ACTIONS,
@@ -601,7 +602,7 @@ def setups(draw) -> Setup:
     return Setup(
         seats=seats,
         mouse_cards=tuple(draw(st.lists(st.integers(0, most), min_size=seats - 1, max_size=seats - 1))),
-        bank=draw(st.integers(0, 999)),
+        bank=draw(st.integers(0, MAX_TOTAL_MICE - seats * mice)),
         dummy=draw(st.booleans()) if seats < 5 else False,
         mice=mice,
         rounds=rounds,
