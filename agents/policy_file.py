@@ -6,6 +6,7 @@ with a policy.json holds a complete policy. Its checksum detects weights that do
 
 import json
 import shlex
+from collections.abc import Mapping
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -15,35 +16,55 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from agents.tools.files import describe_error, write_atomically
+from agents.checkpoint_file import CHECKPOINTS, SUFFIX, Checkpoint, list_checkpoints, load_checkpoint, read_checkpoint
+from agents.tools.command import print_error, python_command
+from agents.tools.files import UserError, describe_error, write_atomically
 from felicity_env.game import MAX_BID, NUM_ACTIONS, RULES_VERSION
 from felicity_env.observation import OBS_SIZE, SECTIONS
 
 FORMAT = "felicity-policy-1"
 Layers = list[tuple[np.ndarray, np.ndarray]]  # weight [inputs, outputs] and bias [outputs], float32
 ACTIVATIONS = ("tanh", "relu")
+MAX_WEIGHT = 1e6  # larger weights would overflow and are none of a trained network
 OUTPUTS = (NUM_ACTIONS, NUM_ACTIONS + MAX_BID)  # a logit for each action, and optionally one for each size of a raise
+POLICY = "player"  # prefix of the policy's tensors in a checkpoint, and key of its description
 CHECKSUM = "sha256"  # key in policy.json: digest of policy.safetensors; the oldest policies have none
 
 
 def save_policy(folder: Path, layers: Layers, *, open_mice: bool, activation: str = "tanh", **metadata: Any) -> None:
     """Write weights and JSON of a trained policy, with `metadata`, into `folder`; raise `UserError` on failure."""
-    tensors = {}
-    for k, (weight, bias) in enumerate(layers):
-        tensors[f"{k}.weight"], tensors[f"{k}.bias"] = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
-    content = save(tensors)
-    description = {
+    content = save(layers_to_tensors(layers))
+    description = describe_policy(open_mice=open_mice, activation=activation, **metadata)
+    text = json.dumps({**description, CHECKSUM: sha256(content).hexdigest()}, indent=1) + "\n"
+    write_atomically(folder / "policy.safetensors", lambda part: part.write_bytes(content))
+    write_atomically(folder / "policy.json", lambda part: part.write_text(text))
+
+
+def describe_policy(*, open_mice: bool, activation: str, **metadata: Any) -> dict[str, Any]:
+    """Return the description of a policy that is stored beside its weights, with `metadata`."""
+    return {
         "format": FORMAT,
         "rules_version": RULES_VERSION,
         "activation": activation,
         "sections": list_sections(),
         "open_mice": open_mice,
         **metadata,
-        CHECKSUM: sha256(content).hexdigest(),
     }
-    text = json.dumps(description, indent=1) + "\n"
-    write_atomically(folder / "policy.safetensors", lambda part: part.write_bytes(content))
-    write_atomically(folder / "policy.json", lambda part: part.write_text(text))
+
+
+def layers_to_tensors(layers: Layers, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return weights and biases as named arrays: `PREFIX0.weight`, `PREFIX0.bias`, `PREFIX1.weight`, ..."""
+    tensors = {}
+    for k, (weight, bias) in enumerate(layers):
+        tensors[f"{prefix}{k}.weight"] = np.ascontiguousarray(weight)
+        tensors[f"{prefix}{k}.bias"] = np.ascontiguousarray(bias)
+    return tensors
+
+
+def tensors_to_layers(tensors: Mapping[str, np.ndarray], prefix: str = "") -> Layers:
+    """Return the weights and biases that `layers_to_tensors` named; raise `KeyError` if one is missing."""
+    count = (sum(name.startswith(prefix) for name in tensors) + 1) // 2
+    return [(tensors[f"{prefix}{k}.weight"], tensors[f"{prefix}{k}.bias"]) for k in range(count)]
 
 
 def policy_json(path: Path) -> Path:
@@ -52,23 +73,46 @@ def policy_json(path: Path) -> Path:
 
 
 def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
-    """Read weights and JSON of a trained policy; raise `ValueError` naming what is missing, damaged or out of date."""
-    file = policy_json(path)
+    """Read weights and description of a trained policy from its folder, its policy.json, or a checkpoint.
+
+    The folder of a run that has not ended has the policy of its newest undamaged checkpoint. Raises `ValueError` naming
+    what is missing, damaged or out of date.
+    """
     try:
-        metadata = json.loads(file.read_text())
-        content = file.with_suffix(".safetensors").read_bytes()
-        tensors = load(content)
-        layers = [(tensors[f"{k}.weight"], tensors[f"{k}.bias"]) for k in range((len(tensors) + 1) // 2)]
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
-        is_unfinished = (path / "checkpoints").is_dir() and not file.exists()
-        advice = f"; its run is unfinished: python -m train --resume {shlex.quote(str(path))}" if is_unfinished else ""
-        raise ValueError(f"cannot read a policy from {path}: {describe_error(error)}{advice}") from error
+        layers, metadata = _read_policy(path)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError, UserError) as error:
+        raise ValueError(f"cannot read a policy from {path}: {describe_error(error)}{_find_advice(path)}") from error
     _check_version(path, metadata)
     _check_layers(path, layers)
-    checksum = sha256(content).hexdigest()
-    if metadata.get(CHECKSUM, checksum) != checksum:
-        raise ValueError(f"the policy in {path} is damaged: its weights are not those that its policy.json describes")
     return layers, metadata
+
+
+def _find_advice(path: Path) -> str:
+    """Return what to do about a folder that holds no policy: continue its run, if it is one that has not ended."""
+    is_unfinished = (path / CHECKPOINTS).is_dir() and not policy_json(path).exists()
+    command = f"{python_command('train')} --resume {shlex.quote(str(path))}"
+    return f"; its run has not ended: {command}" if is_unfinished else ""
+
+
+def _read_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
+    if path.suffix == SUFFIX and path.stem != "policy":
+        return _extract_policy(read_checkpoint(path))
+    if path.is_dir() and not policy_json(path).exists() and list_checkpoints(path):
+        return _extract_policy(load_checkpoint(path, report=print_error))
+    file = policy_json(path)
+    metadata = json.loads(file.read_text())
+    content = file.with_suffix(SUFFIX).read_bytes()
+    checksum = sha256(content).hexdigest()
+    if isinstance(metadata, dict) and metadata.get(CHECKSUM, checksum) != checksum:
+        raise ValueError("its weights are not those that its policy.json describes")
+    return tensors_to_layers(load(content)), metadata
+
+
+def _extract_policy(checkpoint: Checkpoint) -> tuple[Layers, dict[str, Any]]:
+    """Return the policy in a checkpoint; raise `ValueError` if it is from a version that stored none."""
+    if POLICY not in checkpoint.metadata:
+        raise ValueError("the checkpoint holds no policy that can play; continue its run with python -m train --resume")
+    return tensors_to_layers(checkpoint.arrays, f"{POLICY}."), checkpoint.metadata[POLICY]
 
 
 def list_sections() -> list[list[Any]]:
@@ -83,14 +127,18 @@ def _check_version(path: Path, metadata: Any) -> None:
         raise ValueError(
             f"the policy in {path} is not of this version ({FORMAT}, rules {RULES_VERSION}, {OBS_SIZE} inputs)"
         )
-    if "open_mice" not in metadata:
-        raise ValueError(f"the policy in {path} is damaged: its policy.json has no open_mice")
+    if type(metadata.get("open_mice")) is not bool:
+        raise ValueError(f"the policy in {path} is damaged: open_mice in its description must be true or false")
 
 
 def _check_layers(path: Path, layers: Layers) -> None:
     sizes = [OBS_SIZE, *(bias.size for _, bias in layers)]
     expected = [((before, after), (after,)) for before, after in pairwise(sizes)]
-    if [(weight.shape, bias.shape) for weight, bias in layers] != expected or sizes[-1] not in OUTPUTS:
+    shapes = [(weight.shape, bias.shape) for weight, bias in layers]
+    if shapes != expected or sizes[-1] not in OUTPUTS or not min(sizes):
         raise ValueError(f"the policy in {path} is damaged: its layers do not fit together")
-    if not all(np.isfinite(array).all() for layer in layers for array in layer):
-        raise ValueError(f"the policy in {path} is damaged: not all of its weights are finite numbers")
+    arrays = [array for layer in layers for array in layer]
+    if wrong := sorted({array.dtype.name for array in arrays} - {"float32"}):
+        raise ValueError(f"the policy in {path} cannot be used: its weights are {', '.join(wrong)}, not float32")
+    if not all((np.abs(array) <= MAX_WEIGHT).all() for array in arrays):  # false for nan too
+        raise ValueError(f"the policy in {path} is damaged: its weights are not finite numbers of usual size")

@@ -60,7 +60,7 @@ PLAYERS = {
     "net": Entry(
         "agents.mixture",
         "load_policy_player",
-        "the reference player; net:PATH, another policy (a run folder or its policy.json), or a mixture of those in "
+        "the reference player; net:PATH, another policy (a run folder or a checkpoint in it), or a mixture of those in "
         "PATH's folders 0, 1, ...; net:PATH,greedy or net:greedy takes the best action",
         values=("path",),
         defaults=(str(REFERENCE),),

@@ -29,7 +29,8 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     ),
     "agents": (
         ("tools",),
-        ("sack_value", "bidding", "tuned_weights", "policy_file", "posterior"),
+        ("sack_value", "bidding", "tuned_weights", "checkpoint_file", "posterior"),
+        ("policy_file",),
         (*HEURISTIC_MODULES, "network"),
         ("mixture", "adapters", "compiled"),
         ("playout", "worlds"),

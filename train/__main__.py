@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _train(words: Sequence[str]) -> int:
     from train.command import read_arguments, train  # imported late, because it takes seconds
 
-    return train(read_arguments(words))
+    return train(*read_arguments(words))
 
 
 def _usage() -> str:
@@ -30,7 +30,7 @@ def _usage() -> str:
         for name, algorithm in ALGORITHMS.items()
     ]
     start = "usage: python -m train [ALGORITHM] [options]   (ALGORITHM --help lists its options)"
-    resume = "       python -m train --resume RUN            (continues a stopped run)"
+    resume = "       python -m train --resume RUN            (continues a stopped run; --total-timesteps N extends one)"
     return "\n".join([start, resume, "", *lines])
 
 

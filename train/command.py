@@ -1,7 +1,8 @@
 """Implementation of `python -m train`: read the settings, start or resume a run, train, and show the results."""
 
+import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,25 +11,28 @@ from typing import Any
 from rich.console import Console
 
 from agents.arena.evaluate import build_table
+from agents.checkpoint_file import list_checkpoints
 from agents.policy_file import policy_json
-from agents.tools.command import read_settings
-from agents.tools.files import UserError, lock_folder
+from agents.tools.command import python_command, read_settings
+from agents.tools.files import UserError, lock_folder, write_json
 from agents.tools.threads import use_one_blas_thread
-from felicity_env.kernel import MAX_THREADS
 from train.algorithms import DEFAULT, load_trainer
 from train.config import Config, read_config
-from train.storage import CONFIG, choose_run_folder, create_run_folder, list_checkpoints
+from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
 from train.trainer import Progress, Trainer
 
+WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow")  # options that a resumed run may get
 
-def read_arguments(arguments: Sequence[str]) -> Config:
-    """Read the settings from the arguments `[ALGORITHM] [options]`; defaults depend on the algorithm and the device.
 
-    Raises `UserError` if the algorithm is unknown, or if `--resume` is given together with other settings.
+def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
+    """Read the settings from the arguments `[ALGORITHM] [options]`; return them and the names of the options given.
+
+    Defaults depend on the algorithm and the device. Raises `UserError` if the algorithm is unknown, or if `--resume` is
+    given together with settings that a run keeps.
     """
     is_named = bool(arguments) and not arguments[0].startswith("-")
     name, options = (arguments[0], arguments[1:]) if is_named else (DEFAULT, arguments)
-    named = [word.split("=")[0] for word in options if word.startswith("--")]
+    named = [word.split("=")[0].replace("_", "-") for word in options if word.startswith("--")]
     if "--algorithm" in named:
         raise UserError("--algorithm is now the first word: python -m train ALGORITHM [options]")
     kind = load_trainer(name).config_class
@@ -36,20 +40,24 @@ def read_arguments(arguments: Sequence[str]) -> Config:
     default = kind.choose_defaults(_find_device(options), settings)
     config = read_settings(kind, f"python -m train {name}", options, default)
     others = [*arguments[:1], *named] if is_named else named
-    if config.resume and (others := [word for word in others if word != "--resume"]):
+    if config.resume and (others := [word for word in others if word not in WITH_RESUME]):
         raise UserError(f"--resume continues with the settings of the run; leave out {' '.join(others)}")
-    return config
+    return config, named
 
 
-def train(config: Config) -> int:
-    """Start a run, or resume the run `config.resume`; train it to its end and evaluate it; return the exit status."""
+def train(config: Config, named: Collection[str] = ()) -> int:
+    """Start a run, or resume or extend the run `config.resume`; train it, evaluate it, and return the exit status.
+
+    named: names of the options that the user gave, such as `--total-timesteps`.
+    """
     use_one_blas_thread()
     console = Console()
     if config.resume:
         if not config.resume.is_dir():
             raise UserError(f"there is no run folder {config.resume}")
+        total = config.total_timesteps if "--total-timesteps" in named else None
         with lock_folder(config.resume):
-            return _learn(_resume(config.resume, console), console)
+            return _learn(_resume(config, total, console), console)
     folder = choose_run_folder(config)
     # The trainer comes before the folder, because it refuses impossible settings.
     trainer = load_trainer(config.algorithm)(config, folder)
@@ -58,31 +66,68 @@ def train(config: Config) -> int:
         return _learn(trainer, console)
 
 
-def _resume(folder: Path, console: Console) -> Trainer:
-    """Return the trainer of a stopped run, restored from its last checkpoint; without one the run starts again."""
-    config = read_config(folder / CONFIG)
-    # A run that was started on a machine with more cores continues with those of this one.
-    config = replace(config, threads=config.threads and min(config.threads, MAX_THREADS))
+def _resume(given: Config, total: int | None, console: Console) -> Trainer:
+    """Return the trainer of a stopped run, restored from its last checkpoint; without one the run starts again.
+
+    given: the settings of this command. total: new number of decisions to learn from in the whole run, or None.
+    """
+    folder: Any = given.resume
+    config = read_config(folder / CONFIG, allow=given.allow)
+    before = config.total_timesteps
+    if total is not None and total <= before:
+        raise UserError(f"--total-timesteps is the new total: it must be more than the run's {before:,}, not {total:,}")
+    config = replace(config, threads=given.threads, total_timesteps=total or before)
     trainer = load_trainer(config.algorithm)(config, folder)
+    report = lambda text: _print(console, text)  # noqa: E731
     if list_checkpoints(folder) or policy_json(folder).exists():
-        trainer.restore(lambda text: _print(console, text))
+        trainer.restore(report)
     else:
-        _print(console, f"{folder} has no checkpoint yet: it starts from the beginning")
+        report(f"{folder} has no checkpoint yet: it starts from the beginning")
+    if total is not None:
+        _extend(trainer, before)
+        report(_describe_extension(config, trainer.timesteps, before))
     return trainer
+
+
+def _extend(trainer: Trainer, before: int) -> None:
+    """Store the new total of a run, and remove the results that belong to its end."""
+    folder, path = trainer.run.folder, trainer.run.folder / CONFIG
+    values = json.loads(path.read_text())
+    step = {"from": before, "to": trainer.run.config.total_timesteps, "at": trainer.timesteps}
+    values |= {"config": trainer.run.config.to_json(), "extended": [*values.get("extended", []), step]}
+    write_json(path, values)
+    for name in (EVALUATION, "policy.json", "policy.safetensors"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _describe_extension(config: Config, timesteps: int, before: int) -> str:
+    """Describe the learning rate and the entropy bonus with which an extended run goes on."""
+    done = timesteps / config.total_timesteps
+    rate = config.learning_rate * (1 - done)
+    entropy = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done
+    return (
+        f"extended from {before:,} to {config.total_timesteps:,} decisions: learning rate goes on at {rate:.2g} and "
+        f"falls to zero, the weight of the entropy bonus goes on at {entropy:.2g} towards {config.ent_coef_end:.2g}"
+    )
 
 
 def _learn(trainer: Trainer, console: Console) -> int:
     """Train a run to its end and print its evaluation; return the exit status, 130 if the user stopped it."""
     run, folder = trainer.run, trainer.run.folder
-    if trainer.timesteps >= run.config.total_timesteps and (results := run.read_evaluation()):
+    total = run.config.total_timesteps
+    if trainer.timesteps >= total and (results := run.read_evaluation()):
         _print(console, f"{folder} is finished: it has learned from all of its {trainer.timesteps:,} decisions")
         return _show_results(folder, results, console)
     _print(console, f"run folder {folder}   (Ctrl-C saves and stops)")
-    with Progress(console, run.config.total_timesteps, trainer.timesteps) as progress:
+    size = run.config.rollout_size
+    _print(console, f"the run ends with the first update at {total:,} decisions or more; an update has up to {size:,}")
+    with Progress(console, total, trainer.timesteps) as progress:
         is_finished = trainer.learn(progress)
     if not is_finished:
-        resume = f"python -m train --resume {shlex.quote(str(folder))}"
-        _print(console, f"stopped and saved; continue with:  {resume}")
+        quoted = shlex.quote(str(folder))
+        _print(console, f"stopped and saved after {trainer.timesteps:,} decisions")
+        _print(console, f"continue:   {python_command('train')} --resume {quoted}")
+        _print(console, f"evaluate:   {python_command('agents')} evaluate {quoted}")
         return 130
     _print(console, "evaluating ...")
     return _show_results(folder, run.finish(trainer.layers(), trainer.timesteps), console)
@@ -95,7 +140,11 @@ def _show_results(folder: Path, results: list[dict[str, Any]], console: Console)
         for code, win_share in result["win_share"].items()
     ]
     console.print(build_table(pairs))
+    quoted = shlex.quote(str(folder))
     _print(console, f"the policy plays as  net:{folder}")
+    _print(console, f"measure it against more players:  {python_command('agents')} evaluate {quoted} --against mc:100")
+    more = f"--total-timesteps {2 * json.loads((folder / CONFIG).read_text())['config']['total_timesteps']}"
+    _print(console, f"train it further:                 {python_command('train')} --resume {quoted} {more}")
     return 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import agents
+from agents.registry import PLAYERS
 from agents.tools.files import UserError, check_same_settings, describe_error
 from agents.tools.seeds import MAX_TRAINING_SEED
 from agents.tools.settings import (
@@ -29,6 +30,7 @@ from train.opponents import SELF
 GPU_FACTOR = 16  # a GPU is as fast with large batches: as many updates, from better estimates
 # If the user sets one of these settings, all defaults are those of a CPU, also on a GPU.
 SIZES = ("num_envs", "num_steps", "batch_size", "total_timesteps")
+NOT_STORED = ("out", "resume", "allow", "threads", "save_minutes")  # settings that do not change what a run learns
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 
 
@@ -49,7 +51,10 @@ class Config(SeveralSetups):
     out: Path | None = None
     """Folder to create for the run; it must not exist yet. Default: a new folder in `runs/`."""
     resume: Path | None = None
-    """Folder of a stopped run to continue with its stored settings; no other option may be given."""
+    """Folder of a stopped or finished run to continue with its stored settings. Only --total-timesteps (a new, larger
+    total), --threads and --allow may be given with it."""
+    allow: tuple[str, ...] = ()
+    """Codes of players in modules of your own that a resumed run may import; without it only built-in players play."""
 
     open_mice: bool
     """Show the learner how many mice each other player holds, which it could also count from public events."""
@@ -84,7 +89,10 @@ class Config(SeveralSetups):
     hidden_sizes: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, in the policy network and in the separate value network. Larger ones are slower."""
     threads: int | None = None
-    """Number of CPU threads; the number of physical cores is a good choice. Default: 2, or 1 if there is one core."""
+    """Number of CPU threads; the number of physical cores is a good choice. Default: 2, or 1 if there is one core.
+    A run can be resumed with another number; its results may then differ in the last bits."""
+    save_minutes: float = 5.0
+    """Most minutes between two checkpoints; a run that is killed loses what it learned since the last one."""
 
     against: tuple[str, ...]
     """Codes of the players against which the policy is evaluated, during training (learning curve) and at the end."""
@@ -97,7 +105,7 @@ class Config(SeveralSetups):
 
     def __post_init__(self) -> None:
         check_positive(self, "total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs")
-        check_positive(self, "curve_every", "learning_rate", "reward_scale", "clip_coef")
+        check_positive(self, "curve_every", "learning_rate", "reward_scale", "clip_coef", "save_minutes")
         check_at_least(self, curve_deals=2, evaluation_deals=2, threads=1)  # an interval needs two deals
         check_not_negative(self, "ent_coef", "ent_coef_end")
         check_range(self, 0, 1, "gamma", "gae_lambda")
@@ -155,8 +163,11 @@ class Config(SeveralSetups):
         return replace(default, **{name: GPU_FACTOR * getattr(default, name) for name in cls.larger_on_gpu})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the algorithm and its settings as values for JSON, without folders; named setups with their fields."""
-        values = {name: value for name, value in asdict(self).items() if name not in ("out", "resume")}
+        """Return the algorithm and its settings as values for JSON; named setups with their fields.
+
+        Settings that are no part of what a run is (`NOT_STORED`) are left out.
+        """
+        values = {name: value for name, value in asdict(self).items() if name not in NOT_STORED}
         files = {"setups": [asdict(setup) for setup in self.setups]} if self.setup else {}
         return {"algorithm": self.algorithm, **values, **files}
 
@@ -191,14 +202,28 @@ def choose_device(device: str) -> str:
     return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
 
 
-def read_config(path: Path) -> Config:
-    """Read the config.json of a run; raise `UserError` if it is unreadable or the JSON file of a setup has changed."""
+def read_config(path: Path, *, allow: Collection[str] = ()) -> Config:
+    """Read the config.json of a run; raise `UserError` if it is unreadable or the JSON file of a setup has changed.
+
+    allow: codes of players in modules of the user's own that may be imported; a folder from a stranger must not run its
+    code.
+    """
     try:
         values = json.loads(path.read_text())["config"]
+        _refuse_foreign_players(path, values, allow)
         config = Config.from_json(values)
     except FileNotFoundError as error:
         raise UserError(describe_error(error)) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, UserError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, UserError) as error:
         raise UserError(f"cannot read settings of `python -m train` from {path}: {error}") from error
     check_same_settings(values, config.to_json(), where=path, advice="restore the files that --setup names")
     return config
+
+
+def _refuse_foreign_players(path: Path, values: dict[str, Any], allow: Collection[str]) -> None:
+    """Raise `UserError` if stored settings name players in modules of a user that `allow` does not contain."""
+    names = [*values["against"], *(str(entry).rsplit("=", 1)[0] for entry in values["mix"])]
+    foreign = [name for name in dict.fromkeys(names) if ":" in name and name.split(":")[0] not in PLAYERS]
+    if refused := [name for name in foreign if name not in allow]:
+        words = " ".join(refused)
+        raise UserError(f"{path} names players in modules that would be imported; if you trust them: --allow {words}")

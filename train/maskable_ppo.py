@@ -4,6 +4,7 @@ One seat of each game learns, and the seat rotates from game to game; the oppone
 an entropy bonus is as strong as methods made for imperfect information (arXiv:2502.08938).
 """
 
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
+from agents.checkpoint_file import load_checkpoint
 from agents.network import NetworkPlayer
 from agents.policy_file import Layers
 from agents.tools.settings import check_at_least, check_positive, require
@@ -26,7 +28,7 @@ from felicity_env.observation import OBS_HIGH, OBS_LOW
 from train import storage
 from train.config import Config
 from train.opponents import PAST, SELF, OpponentPool
-from train.trainer import Interrupt, Progress, Run, prepare_process
+from train.trainer import Interrupt, Progress, Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +135,6 @@ class MaskablePPOTrainer:
     env_class = SingleLearnerVecEnv
 
     def __init__(self, config: MaskablePPOConfig, folder: Path) -> None:
-        prepare_process(config.threads)
         self.config = config
         self.run = Run(config, folder, activation="tanh")
         self.pool = OpponentPool(config.weights, num_past=config.num_past)
@@ -165,8 +166,7 @@ class MaskablePPOTrainer:
                 self.model.learn(left, callback=callback, reset_num_timesteps=self.timesteps == 0)
                 self.model.num_timesteps = callback.learned
             if not interrupt.is_requested and not self.run.has_curve_point(self.timesteps):
-                self.run.add_to_curve(self.layers(), self.timesteps, logger)
-            logger.dump(self.timesteps)
+                progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps, logger))
             self.save()
         return not interrupt.is_requested
 
@@ -185,13 +185,13 @@ class MaskablePPOTrainer:
         arrays = storage.tensors_to_arrays("policy.", self.model.policy.state_dict())
         arrays |= storage.optimizer_to_arrays(self.model.policy.optimizer)
         arrays |= storage.layers_to_arrays(self.pool.past_layers()) | {"torch_random": torch.get_rng_state().numpy()}
-        storage.save_checkpoint(self.run.folder, arrays, self.run.describe(self.timesteps, self.updates))
+        self.run.save(arrays, self.layers(), timesteps=self.timesteps, updates=self.updates)
 
     def restore(self, report: Callable[[str], Any]) -> None:
         """Continue from the newest undamaged checkpoint, `report` damaged ones; raise `UserError` if none fits."""
-        arrays, metadata = storage.load_checkpoint(self.run.folder, report=report)
+        arrays, metadata = load_checkpoint(self.run.folder, report=report)
         with storage.explain_mismatch(self.run.folder):
-            self.run.restore(metadata)
+            self.run.restore(metadata, report)
             self.model.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
             storage.restore_optimizer(self.model.policy.optimizer, arrays)
             self.pool.update(self.player())
@@ -228,14 +228,34 @@ class _TrainingCallback(BaseCallback):
         super().__init__()
         self.trainer, self.progress, self.interrupt = trainer, progress, interrupt
         self.learned = trainer.timesteps  # decisions; the model also counts those of an interrupted rollout
+        self._play_share, self._clock, self._played = 0.5, time.monotonic(), 0.0  # play as a fraction of the work
+        self._gradient_steps = 0
+        trainer.model.policy.optimizer.register_step_post_hook(self._count_gradient_step)
 
     def _on_step(self) -> bool:
-        self.progress.advance_to(self.num_timesteps)
+        config = self.trainer.config
+        collected = (self.num_timesteps - self.learned) / config.rollout_size
+        self.progress.advance_to(self.learned, self._play_share * collected * config.rollout_size)
+        self.interrupt.when = "at once"
         return not self.interrupt.is_requested
+
+    def _count_gradient_step(self, *_: Any) -> None:
+        """Show the progress of an update; the optimiser calls this after each gradient step."""
+        config = self.trainer.config
+        self._gradient_steps += 1
+        done = self._gradient_steps * config.batch_size / (config.rollout_size * config.update_epochs)
+        part = self._play_share + (1 - self._play_share) * min(1.0, done)
+        self.progress.advance_to(self.learned - config.rollout_size, part * config.rollout_size)
+        seconds = (1 - part) * self._played / max(self._play_share, 0.01)
+        self.interrupt.when = f"after this update, in about {seconds:.0f} s"
 
     def _on_rollout_start(self) -> None:
         trainer, config = self.trainer, self.trainer.config
         trainer.run.count_time()
+        now = time.monotonic()
+        if self._gradient_steps:
+            self._play_share = self._played / max(now - self._clock, 1e-3)
+        self._clock, self._gradient_steps = now, 0
         newest = trainer.player()
         trainer.pool.update(newest)
         if trainer.updates and trainer.updates % config.remember_every == 0:
@@ -244,8 +264,11 @@ class _TrainingCallback(BaseCallback):
         self.model.ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done  # type: ignore[attr-defined]
         if trainer.run.is_curve_due(trainer.timesteps):
             self._measure()
+        elif trainer.run.is_save_due():
+            trainer.save()
 
     def _on_rollout_end(self) -> None:
+        self._played = time.monotonic() - self._clock
         self.learned = self.num_timesteps
         self.trainer.updates += 1
 

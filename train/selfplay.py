@@ -21,6 +21,7 @@ import torch
 from stable_baselines3.common.logger import Logger
 from torch import Tensor, nn
 
+from agents.checkpoint_file import list_checkpoints, load_checkpoint
 from agents.mixture import load_policy_player
 from agents.network import NetworkPlayer
 from agents.policy_file import Layers, policy_json
@@ -32,7 +33,7 @@ from train.config import Config, choose_device
 from train.networks import ACTIVATION, ActorCritic, match_network
 from train.opponents import OpponentPool
 from train.rollout import Rollout, compute_advantages, sample
-from train.trainer import Interrupt, Progress, Run, prepare_process
+from train.trainer import Interrupt, Progress, Run
 
 _GAMES, _ORDER = 0, 1  # indices of the random streams from a run's seed
 _VALUES_AT_ONCE = 16384
@@ -88,15 +89,15 @@ class SelfplayTrainer:
     config_class = SelfplayConfig
 
     def __init__(self, config: SelfplayConfig, folder: Path) -> None:
-        self.threads = prepare_process(config.threads)
         self.config = config
         self.run = Run(config, folder, activation=ACTIVATION)
+        self.threads = self.run.threads
         self.device = choose_device(config.device)
         self.dtype = choose_dtype(config.precision, self.device)
         self.policy, self.average = (
             ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device) for _ in range(2)
         )
-        if config.init and not storage.list_checkpoints(folder):
+        if config.init and not list_checkpoints(folder):
             self._load_policy(config.init)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
         self.batch = self.run.create_games(game_seed(config.seed, _GAMES, 0), threads=self.threads)
@@ -104,6 +105,11 @@ class SelfplayTrainer:
         self.rollout = Rollout(config.num_steps, config.num_envs, dtype=self.dtype, device=self.device)
         self._buffers: dict[str, Tensor] = {}
         self.timesteps = self.updates = 0
+        self._seconds_an_iteration = 0.0
+        self._games_to_save = self.batch.clone()  # as they were at the beginning of the iteration
+        self._expected, self._play_share = float(config.rollout_size), 0.3  # decisions and work of an iteration
+        self._show_part: Callable[[float], Any] = lambda part: None  # shows which part of an iteration is done
+        self._is_stopped: Callable[[], bool] = lambda: False
 
     def _load_policy(self, path: str) -> None:
         """Read the policy to start from, with its critic if one is stored; raise `ValueError` if it does not fit."""
@@ -136,20 +142,28 @@ class SelfplayTrainer:
         config = self.config
         self.run.count_time()
         with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
+            self._is_stopped = lambda: interrupt.is_requested
+            self._show_part = lambda part: self._show_progress(progress, interrupt, part)
             self._measure_if_due(progress, logger)
             while self.timesteps < config.total_timesteps and not interrupt.is_requested:
-                for name, value in self.run_iteration().items():
-                    logger.record(name, value)
-                logger.dump(self.timesteps)
+                if values := self.run_iteration():
+                    for name, value in values.items():
+                        logger.record(name, value)
+                    logger.dump(self.timesteps)
                 progress.advance_to(self.timesteps)
                 self._measure_if_due(progress, logger)
-                if self.updates % config.save_every == 0:
+                if self.updates % config.save_every == 0 or self.run.is_save_due():
                     self.save()
             if not interrupt.is_requested and not self.run.has_curve_point(self.timesteps):
                 self._measure(progress, logger)
-            logger.dump(self.timesteps)
             self.save()
         return not interrupt.is_requested
+
+    def _show_progress(self, progress: Progress, interrupt: Interrupt, part: float) -> None:
+        """Show that a fraction `part` of the work of this iteration is done, and when a stop would take effect."""
+        progress.advance_to(self.timesteps, part * self._expected)
+        seconds = (1 - part) * self._seconds_an_iteration
+        interrupt.when = "at once" if part < self._play_share else f"after this update, in about {seconds:.0f} s"
 
     def _measure_if_due(self, progress: Progress, logger: Logger) -> None:
         if self.run.is_curve_due(self.timesteps):
@@ -159,12 +173,14 @@ class SelfplayTrainer:
         progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps, logger))
 
     def run_iteration(self) -> dict[str, float]:
-        """Play a rollout, compute advantages and update the policy; return values for the log, named as in SB3."""
+        """Play a rollout and update the policy from it; return values for the log (as in SB3), or {} if stopped."""
         config, started = self.config, time.monotonic()
         done = min(1.0, self.timesteps / config.total_timesteps)
         learning_rate = self.optimizer.param_groups[0]["lr"] = config.learning_rate * (1 - done)
         ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done
-        self.collect_rollout()
+        if not self.collect_rollout():
+            return {}
+        played = time.monotonic() - started
         data = self.prepare_data()
         if not len(data["actions"]):
             raise UserError("--num-steps is too small: no decision was followed by the next decision of its seat")
@@ -173,6 +189,9 @@ class SelfplayTrainer:
             raise UserError("training diverged: not all weights are finite numbers; a lower --learning-rate may help")
         self.timesteps += len(data["actions"])
         self.updates += 1
+        self._games_to_save = self.batch.clone()
+        self._seconds_an_iteration = time.monotonic() - started
+        self._expected, self._play_share = float(len(data["actions"])), played / self._seconds_an_iteration
         values = means | {"explained_variance": compute_explained_variance(data), "learning_rate": learning_rate}
         return {f"train/{name}": value for name, value in values.items()} | {
             "time/total_timesteps": self.timesteps,
@@ -182,10 +201,13 @@ class SelfplayTrainer:
     # --- rollout ---
 
     @torch.no_grad()
-    def collect_rollout(self) -> None:
-        """Play `num_steps` decisions in every game and store them in the rollout buffers."""
+    def collect_rollout(self) -> bool:
+        """Play `num_steps` decisions in every game and store them in the rollout buffers; return False if stopped."""
         batch, games, rollout, config = self.batch, self.games, self.rollout, self.config
         for t in range(config.num_steps):
+            if self._is_stopped():
+                return False
+            self._show_part(self._play_share * t / config.num_steps)
             rollout.observations[t].copy_(torch.from_numpy(batch.observations))
             rollout.masks[t], rollout.seats[t] = batch.action_masks, batch.seats
             logits = self.compute_logits(rollout.observations[t])
@@ -194,6 +216,7 @@ class SelfplayTrainer:
             )
             games.step(rollout.actions[t])
             rollout.rewards[t], rollout.terminated[t] = games.rewards * config.reward_scale, games.terminated
+        return True
 
     @torch.no_grad()
     def prepare_data(self) -> dict[str, Tensor]:
@@ -255,11 +278,11 @@ class SelfplayTrainer:
 
     def split_minibatches(self, data: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
         """Yield minibatches of nearly equal size in the order of `data`, once in each of the `update_epochs` epochs."""
-        count = max(1, round(len(data["actions"]) / self.config.batch_size))
+        count, epochs = max(1, round(len(data["actions"]) / self.config.batch_size)), self.config.update_epochs
         parts = {name: tensor.tensor_split(count) for name, tensor in data.items()}
-        for _ in range(self.config.update_epochs):
-            for k in range(count):
-                yield {name: part[k] for name, part in parts.items()}
+        for number in range(epochs * count):
+            self._show_part(self._play_share + (1 - self._play_share) * number / (epochs * count))
+            yield {name: part[number % count] for name, part in parts.items()}
 
     def optimize_minibatch(self, minibatch: dict[str, Tensor], ent_coef: float) -> dict[str, Tensor]:
         """Take one gradient step on a minibatch; return the loss terms."""
@@ -320,20 +343,21 @@ class SelfplayTrainer:
         arrays = storage.tensors_to_arrays("policy.", self.policy.state_dict())
         arrays |= storage.tensors_to_arrays("average.", self.average.state_dict())
         arrays |= storage.optimizer_to_arrays(self.optimizer)
-        arrays |= {f"games.{name}": array for name, array in self.batch.clone().items()}
-        storage.save_checkpoint(self.run.folder, arrays, self.run.describe(self.timesteps, self.updates))
+        arrays |= {f"games.{name}": array for name, array in self._games_to_save.items()}
+        self.run.save(arrays, self.layers(), timesteps=self.timesteps, updates=self.updates)
 
     def restore(self, report: Callable[[str], Any]) -> None:
         """Continue from the newest undamaged checkpoint, `report` damaged ones; raise `UserError` if none fits."""
-        arrays, metadata = storage.load_checkpoint(self.run.folder, report=report)
+        arrays, metadata = load_checkpoint(self.run.folder, report=report)
         with storage.explain_mismatch(self.run.folder):
-            self.run.restore(metadata)
+            self.run.restore(metadata, report)
             self.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
             self.average.load_state_dict(storage.arrays_to_tensors("average.", arrays))
             storage.restore_optimizer(self.optimizer, arrays)
             self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
             self.batch.restore({name: arrays[f"games.{name}"] for name in self.batch.clone()})
         self.games.resume()
+        self._games_to_save = self.batch.clone()
 
 
 def choose_dtype(precision: str, device: str) -> torch.dtype:
@@ -360,6 +384,6 @@ def _load_critic(folder: Path) -> dict[str, Tensor]:
 
     A good policy needs a trained critic: updates with an untrained one would spoil the policy.
     """
-    if not storage.list_checkpoints(folder):
+    if not list_checkpoints(folder):
         return {}
-    return storage.arrays_to_tensors("policy.critic.", storage.load_checkpoint(folder, report=print).arrays)
+    return storage.arrays_to_tensors("policy.critic.", load_checkpoint(folder, report=print).arrays)

@@ -5,24 +5,27 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from stable_baselines3.common.logger import Logger, configure
 
 from agents.arena.estimates import bootstrap
 from agents.arena.matches import win_shares_against_copies
+from agents.checkpoint_file import save_checkpoint
 from agents.network import NetworkPlayer
-from agents.policy_file import Layers, load_policy, save_policy
+from agents.policy_file import POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
 from agents.tools.files import check_same_settings, write_atomically, write_json
+from agents.tools.progress import format_duration
 from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
 from felicity_env import Batch, Player, Setup, game_seed
@@ -31,6 +34,7 @@ from felicity_env.setups import describe_setup, setup_name
 from train.config import Config
 from train.storage import CURVE, EVALUATION
 
+SECONDS_A_LINE = 30  # between two lines of progress where the output is no terminal
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
 CURVE_STREAM, FINAL_STREAM = 1, 2  # random streams of the learning curve and of the final evaluation
 _SPREAD_STEPS = 97  # number of random decisions in the first games, so that not all are in the same round
@@ -90,7 +94,8 @@ class Run:
         self.config, self.folder, self.activation = config, folder, activation
         self.curve: list[dict[str, Any]] = []
         self.seconds = 0.0
-        self._clock = time.monotonic()
+        self.threads = prepare_process(config.threads)
+        self._clock = self._last_save = time.monotonic()
 
     def create_games(self, seed: int, *, threads: int = 1) -> Batch:
         """Create the games to learn from, and play some random decisions, so that not all are in the same round."""
@@ -119,18 +124,50 @@ class Run:
         now = time.monotonic()
         self.seconds, self._clock = self.seconds + now - self._clock, now
 
-    def describe(self, timesteps: int, updates: int) -> dict[str, Any]:
-        """Return the metadata to store in a checkpoint: counters, learning curve, settings and provenance."""
+    def save(self, arrays: Mapping[str, np.ndarray], layers: Layers, *, timesteps: int, updates: int) -> None:
+        """Write a checkpoint with the state of a trainer, and with its policy, which can play without the trainer."""
         self.count_time()
-        counters = {"timesteps": timesteps, "updates": updates, "seconds": self.seconds}
-        return {**counters, "curve": self.curve, "config": self.config.to_json(), **provenance()}
+        metadata = {
+            "timesteps": timesteps,
+            "updates": updates,
+            "seconds": self.seconds,
+            "threads": self.threads,
+            "curve": self.curve,
+            "config": self.config.to_json(),
+            POLICY: describe_policy(**self._list_facts(timesteps)),
+            **provenance(),
+        }
+        save_checkpoint(self.folder, {**arrays, **layers_to_tensors(layers, f"{POLICY}.")}, metadata)
+        self._last_save = time.monotonic()
 
-    def restore(self, metadata: dict[str, Any]) -> None:
-        """Set learning curve and working time from a checkpoint's metadata; raise `UserError` if settings differ."""
+    def is_save_due(self) -> bool:
+        """Return whether the last checkpoint is older than the setting `save_minutes` allows."""
+        return time.monotonic() - self._last_save > 60 * self.config.save_minutes
+
+    def _list_facts(self, timesteps: int) -> dict[str, Any]:
+        """List the facts about a policy of this run that are stored with it."""
+        return {
+            "activation": self.activation,
+            "open_mice": self.config.open_mice,
+            "num_players": [setup.seats for setup in self.config.setups],
+            "setups": [setup_name(setup) for setup in self.config.setups],
+            "timesteps": timesteps,
+            "algorithm": self.config.algorithm,
+            "commit": commit(),
+        }
+
+    def restore(self, metadata: dict[str, Any], report: Callable[[str], Any]) -> None:
+        """Set learning curve and working time from a checkpoint's metadata; raise `UserError` if settings differ.
+
+        report: called with a line of text if the number of threads differs.
+        """
         advice = "restore the run's config.json and the files that --setup names"
         where = f"the checkpoint in {self.folder}"
-        stored = metadata["config"] | {"threads": self.config.threads}  # the one setting that may change
+        stored = metadata["config"] | {"total_timesteps": self.config.total_timesteps}  # a run may be extended
         check_same_settings(stored, self.config.to_json(), where=where, advice=advice)
+        if metadata["threads"] != self.threads:
+            before, now = metadata["threads"], self.threads
+            report(f"threads: {now} instead of {before}; the results may differ in the last bits")
         self.seconds, self.curve = metadata["seconds"], metadata["curve"]
 
     # --- measuring ---
@@ -155,25 +192,15 @@ class Run:
         for result in results:
             for code, win_share in result["win_share"].items():
                 logger.record(f"win_share/{result['setup']}_{code}", win_share["value"])
+        logger.dump(timesteps)
         return self.curve[-1]
 
     def finish(self, layers: Layers, timesteps: int) -> list[dict[str, Any]]:
         """Write the final policy and its evaluation to the run folder; return the results of the evaluation."""
         self.count_time()
-        config = self.config
-        save_policy(
-            self.folder,
-            layers,
-            activation=self.activation,
-            open_mice=config.open_mice,
-            num_players=[setup.seats for setup in config.setups],
-            setups=[setup_name(setup) for setup in config.setups],
-            timesteps=timesteps,
-            algorithm=config.algorithm,
-            commit=commit(),
-        )
+        save_policy(self.folder, layers, **self._list_facts(timesteps))
         player = NetworkPlayer.load(self.folder)
-        results = self._evaluate(player, num_deals=config.evaluation_deals, stream=FINAL_STREAM)
+        results = self._evaluate(player, num_deals=self.config.evaluation_deals, stream=FINAL_STREAM)
         self.count_time()
         evaluation = {"results": results, "minutes": round(self.seconds / 60, 2), **provenance()}
         write_json(self.folder / EVALUATION, evaluation)
@@ -230,29 +257,31 @@ def plot_learning_curve(curve: list[dict[str, Any]], path: Path) -> None:
     write_atomically(path, lambda part: figure.savefig(part, format="png", dpi=120))
 
 
-# --- progress and Ctrl-C ----------------------------------------------------------------------------------------------
+# --- progress and signals ---------------------------------------------------------------------------------------------
 
 
 class Progress:
-    """Progress bar on a terminal, and a printed line for every point of the learning curve; a context manager.
+    """Progress bar on a terminal, a line every half minute elsewhere, and a line for every point of the curve.
 
-    total: number of decisions to learn from in the run. timesteps: number already learned from.
+    total: number of decisions to learn from in the run. timesteps: number already learned from. Use it as a context
+    manager.
     """
 
     def __init__(self, console: Console, total: int, timesteps: int) -> None:
         self.console, self.total, self.timesteps = console, total, timesteps
+        self._first, self._started = timesteps, time.monotonic()
+        self._last_line = self._started
         self.bar = Bar(
             TextColumn("{task.percentage:>3.0f}%"),
             BarColumn(bar_width=12),
             TextColumn("{task.fields[speed]}"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             TextColumn("{task.fields[strength]}"),
             console=console,
             disable=not console.is_terminal,
         )
-        self.task = self.bar.add_task("", total=total, completed=timesteps, speed="", strength="")
+        self.task = self.bar.add_task("", total=total, completed=timesteps, speed="", left="", strength="")
 
     def __enter__(self) -> "Progress":
         self.bar.start()
@@ -261,11 +290,17 @@ class Progress:
     def __exit__(self, *error: object) -> None:
         self.bar.stop()
 
-    def advance_to(self, timesteps: int) -> None:
-        """Show in the progress bar that `timesteps` decisions are done."""
-        speed = self.bar.tasks[0].finished_speed or self.bar.tasks[0].speed
-        self.bar.update(self.task, completed=timesteps, speed=f"{speed:,.0f}/s" if speed else "")
+    def advance_to(self, timesteps: int, part: float = 0.0) -> None:
+        """Show that `timesteps` decisions are learned from; `part` more count for the work on an unfinished update."""
         self.timesteps = timesteps
+        done, now = timesteps + part, time.monotonic()
+        speed = (done - self._first) / max(now - self._started, 1e-3)
+        left = f"{format_duration(max(0.0, self.total - done) / speed)} left" if speed > 0 else ""
+        shown = f"{speed:,.0f}/s" if speed > 0 else ""
+        self.bar.update(self.task, completed=min(done, self.total), speed=shown, left=left)
+        if not self.console.is_terminal and now - self._last_line >= SECONDS_A_LINE:
+            self._last_line = now
+            self.print(f"{min(1.0, done / self.total):5.1%}  {shown}  {left}")
 
     def show_strength(self, point: dict[str, Any]) -> None:
         """Print a new point of the learning curve, and show its win share against one opponent in the progress bar."""
@@ -274,7 +309,7 @@ class Progress:
             f"{result['setup']} vs " + " ".join(f"{c} {s['value']:.2f}" for c, s in result["win_share"].items())
             for result in results
         ]
-        self.print(f"{self.timesteps:>11,}/{self.total:,}  {point['seconds']:.0f} s  {'; '.join(texts)}")
+        self.print(f"{point['timesteps']:>11,}/{self.total:,}  {point['seconds']:.0f} s  {'; '.join(texts)}")
         codes = results[0]["win_share"]
         yardstick = YARDSTICK if YARDSTICK in codes else next(iter(codes))
         win_shares = "/".join(f"{result['win_share'][yardstick]['value']:.2f}" for result in results)
@@ -286,20 +321,27 @@ class Progress:
 
 
 class Interrupt:
-    """Context manager in which the first Ctrl-C sets `is_requested`, and a second one raises `KeyboardInterrupt`."""
+    """Context manager in which Ctrl-C, SIGTERM or SIGHUP sets `is_requested`; a second one raises `KeyboardInterrupt`.
+
+    A scheduler that ends a job sends SIGTERM; a terminal that closes sends SIGHUP. Both save as Ctrl-C does.
+    """
 
     def __init__(self, progress: Progress) -> None:
         self.progress, self.is_requested = progress, False
+        self.when = "soon"  # when the run stops, for the message
 
     def __enter__(self) -> "Interrupt":
-        self._previous_handler = signal.signal(signal.SIGINT, self._request)
+        signals = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        self._previous_handlers = {number: signal.signal(number, self._request) for number in signals}
         return self
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         if self.is_requested:
             raise KeyboardInterrupt
         self.is_requested = True
-        self.progress.print("stopping at the next step (Ctrl-C again stops at once and loses what is not saved) ...")
+        again = "Ctrl-C again stops at once and loses what is not saved"
+        self.progress.print(f"stopping {self.when}, and saving ({again}) ...")
 
     def __exit__(self, *error: object) -> None:
-        signal.signal(signal.SIGINT, self._previous_handler)
+        for number, handler in self._previous_handlers.items():
+            signal.signal(number, handler)

@@ -40,7 +40,7 @@ class Config(SeveralSetups):
     """Measure one player alone against copies of each opponent, and each opponent alone against copies of it."""
 
     player: Annotated[str, tyro.conf.Positional]
-    """Run folder of `python -m train`, or code of a player, such as `mc:200`."""
+    """Run folder of `python -m train`, finished or not, a checkpoint in it, or code of a player such as `mc:200`."""
     against: tuple[str, ...] = ("anchor", "ev", "tuned")
     """Codes of the opponents, separated by blanks, such as `anchor mc:200`."""
     num_deals: int = 500
@@ -72,8 +72,8 @@ class Config(SeveralSetups):
 
     @property
     def code(self) -> str:
-        """Code of the player to evaluate; a run folder becomes `net:FOLDER`."""
-        return f"net:{self.player}" if Path(self.player).is_dir() else self.player
+        """Code of the player to evaluate; a run folder or a checkpoint becomes `net:PATH`."""
+        return f"net:{self.player}" if Path(self.player).exists() and ":" not in self.player else self.player
 
     @property
     def others(self) -> tuple[str, ...]:

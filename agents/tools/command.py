@@ -4,10 +4,13 @@ A verb is a module with a dataclass `Config`, whose docstrings are the help, and
 imported only when its verb is run, so that the list of verbs appears at once.
 """
 
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from agents.tools.files import UserError, describe_error
@@ -86,6 +89,19 @@ def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str
     except KeyboardInterrupt:
         print_error(f"stopped; {interrupted()}")
         return INTERRUPTED
+
+
+def python_command(module: str) -> str:
+    """Return the beginning of a command for this project that can be pasted into a shell, such as `python -m train`.
+
+    Where the running interpreter is not the first `python` of the shell, its path is written, relative if it is below
+    the current folder.
+    """
+    running = Path(sys.executable)
+    if (first := shutil.which("python")) and Path(first).absolute() == running:
+        return f"python -m {module}"
+    shown = running.relative_to(Path.cwd()) if running.is_relative_to(Path.cwd()) else running
+    return f"{shlex.quote(str(shown))} -m {module}"
 
 
 def print_error(text: str) -> None:

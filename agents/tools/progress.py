@@ -28,13 +28,14 @@ class PartsProgress:
 
     def report(self, done: int, total: int, seconds_left: float | None) -> None:
         """Show how many of all parts are done, and the estimated seconds left (None while they are unknown)."""
-        left = "" if seconds_left is None else f"about {_format_duration(seconds_left)} left"
+        left = "" if seconds_left is None else f"about {format_duration(seconds_left)} left"
         self.bar.update(self.task, completed=done, total=total, left=left)
         if not self.console.is_terminal and done * 10 // max(total, 1) > self._tenths:
             self._tenths = done * 10 // total
             self.console.print(f"{done}/{total} parts  {left}", highlight=False)
 
 
-def _format_duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
+    """Format a number of seconds for people: as `40 s`, `12 min` or `3.5 h`."""
     minutes = round(seconds / 60)
     return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"

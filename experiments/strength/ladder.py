@@ -1,6 +1,6 @@
 """Question: which player of the ladder beats which? `python -m experiments ladder`
 
-The players of the ladder, in order of strength, play a tournament with 3, 4 and 5 seats; its plots are stored too.
+The players of the ladder, in order of strength, play a tournament with 3, 4 and 5 seats.
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.console import Console
 
 from agents.arena import tournament
-from agents.arena.plots import PLOTS
 from agents.tools.seeds import SEEDS
 from experiments.results import store
 
+SHOWN_PLOTS = ("cross_table", "ratings")  # plots that are stored with the result; the folder of the tournament has all
 LADDER = ("pass", "random", "greedy", "anchor", "ev", "tuned", "mc:100", "ismcts:100")  # weakest first
 
 
@@ -38,5 +38,5 @@ def main(config: Config) -> None:
     """Play the tournament of the ladder, or continue it, and store its results and plots."""
     _, content = tournament.play_tournament(config, Console(), command="experiments ladder")
     path = store("ladder", content)
-    for name in PLOTS:
+    for name in SHOWN_PLOTS:
         path.with_name(f"{path.stem}_{name}.png").write_bytes((config.out / f"{name}.png").read_bytes())

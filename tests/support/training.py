@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents.checkpoint_file import Checkpoint, load_checkpoint
 from train.__main__ import main
 from train.algorithms import load_trainer
 from train.maskable_ppo import MaskablePPOConfig
-from train.storage import Checkpoint, load_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = {

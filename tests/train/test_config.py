@@ -8,11 +8,10 @@ import torch
 
 from agents.tools.files import UserError
 from felicity_env import Setup
-from felicity_env.kernel import MAX_THREADS
 from felicity_env.setups import standard_setup
 from tests.support.selfplay_runs import create_trainer, options
 from tests.support.training import SMALL, small_config, train
-from train import maskable_ppo, trainer
+from train import trainer
 from train.command import read_arguments
 from train.config import Config, read_config
 from train.maskable_ppo import MaskablePPOConfig
@@ -119,19 +118,31 @@ def test_the_default_number_of_threads_fits_a_machine_with_one_core(kind, monkey
         trainer.prepare_process(2)
 
 
-def test_a_run_of_more_threads_than_this_machine_has_is_resumed_with_those_it_has(tmp_path, monkeypatch):
-    run, threads = tmp_path / "run", []
-    create_run_folder(small_config(out=run, threads=99))
-    prepare = trainer.prepare_process
-    monkeypatch.setattr(maskable_ppo, "prepare_process", lambda number: threads.append(prepare(number)))
-    monkeypatch.setattr(maskable_ppo.MaskablePPOTrainer, "learn", lambda *_: False)
-    assert train("--resume", run).status == 130
-    assert threads == [MAX_THREADS]
+def test_threads_and_the_time_between_checkpoints_are_no_part_of_what_a_run_is():
+    usual, other = small_config(threads=1), small_config(threads=2, save_minutes=60.0, allow=("a.b:make",))
+    assert usual.to_json() == other.to_json()
+    assert not {"threads", "save_minutes", "allow"} & usual.to_json().keys()
+
+
+@pytest.mark.parametrize("setting", [{"against": ("their.module:make",)}, {"mix": ("self=1", "their.module:make=1")}])
+def test_a_folder_from_a_stranger_imports_no_module(tmp_path, setting):
+    run = create_run_folder(small_config(out=tmp_path / "run"))
+    values = json.loads((run / "config.json").read_text())
+    values["config"] |= {name: list(value) for name, value in setting.items()}
+    (run / "config.json").write_text(json.dumps(values))
+    outcome = train("--resume", run)
+    assert outcome.status == 2
+    assert (
+        "names players in modules that would be imported; if you trust them: --allow their.module:make"
+        in outcome.errors
+    )
+    with pytest.raises(UserError, match=r"cannot make a player by their\.module:make"):
+        read_config(run / "config.json", allow=("their.module:make",))
 
 
 def test_settings_survive_json():
     config = small_config(num_players=(3, 5), mix=("self=1.0", "ev=.5"), reward="margin", open_mice=True)
-    assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
+    assert Config.from_json(json.loads(json.dumps(config.to_json()))) == replace(config, threads=None)
 
 
 def test_settings_are_stored_without_places_of_folders(tmp_path):
@@ -157,7 +168,7 @@ def test_setups_are_named_or_read_from_files_and_replace_the_numbers_of_players(
 def test_stored_settings_of_a_setup_file_that_has_changed_are_refused(tmp_path):
     config = small_config(setup=(write_setup(tmp_path / "high.json"),))
     run = create_run_folder(replace(config, out=tmp_path / "run"))
-    assert read_config(run / "config.json") == config
+    assert read_config(run / "config.json") == replace(config, threads=None)
     write_setup(tmp_path / "high.json", bank=30)
     with pytest.raises(UserError, match=r"other settings \(setups\); restore the files that --setup names"):
         read_config(run / "config.json")
@@ -165,16 +176,17 @@ def test_stored_settings_of_a_setup_file_that_has_changed_are_refused(tmp_path):
 
 def test_on_a_gpu_a_run_of_no_named_size_is_larger_in_as_many_updates(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    usual = read_arguments(["selfplay"])
+    usual, _ = read_arguments(["selfplay"])
     assert usual == SelfplayConfig()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    large = read_arguments(["selfplay", "--seed", "3"])
+    large, named = read_arguments(["selfplay", "--seed", "3"])
+    assert named == ["--seed"]
     assert large.batch_size == 16 * usual.batch_size
     assert large.curve_every == 16 * usual.curve_every
     assert large.total_timesteps / large.rollout_size == usual.total_timesteps / usual.rollout_size
     for named in (["--num-envs", "512"], ["--num_steps=64"], ["--device", "cpu"], ["--device=cpu"]):
-        assert read_arguments(["selfplay", *named]).batch_size == usual.batch_size
-    assert read_arguments([]) == MaskablePPOConfig()
+        assert read_arguments(["selfplay", *named])[0].batch_size == usual.batch_size
+    assert read_arguments(["maskable-ppo"]) == (MaskablePPOConfig(), [])
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ def list_evaluation_seeds(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     seeds: set[int] = set()
 
     class WatchedGames(Games):
-        def __init__(self, setup, states, streams, seating):
+        def __init__(self, setup, states, streams, seating, **options):
             seeds.update(streams.tolist())
-            super().__init__(setup, states, streams, seating)
+            super().__init__(setup, states, streams, seating, **options)
 
     def watch_deals(setup, blocks, seed):
         seeds.update(game_seed(seed, agents.arena.blocks._DEAL_STREAM, block) for block in blocks)

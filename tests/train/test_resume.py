@@ -1,5 +1,6 @@
 """Interrupted and resumed runs of `python -m train`: Ctrl-C, damaged runs, full disks."""
 
+import csv
 import errno
 import json
 import os
@@ -15,12 +16,14 @@ import torch
 from stable_baselines3.common.logger import Logger
 
 import agents
+from agents.checkpoint_file import list_checkpoints, save_checkpoint
 from agents.policy_file import Layers
 from agents.tools.files import lock_folder
 from felicity_env import Batch
 from tests.support.training import (
     SMALL,
     Outcome,
+    choose_cpu,
     contents,
     flat,
     newest,
@@ -29,8 +32,8 @@ from tests.support.training import (
     small_config,
     train,
 )
+from train.algorithms import ALGORITHMS
 from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer
-from train.storage import list_checkpoints, save_checkpoint
 from train.trainer import Run
 
 
@@ -212,8 +215,8 @@ def test_two_processes_are_never_at_work_in_one_folder(run_copy):
 @pytest.mark.parametrize(
     "options",
     [
-        "--total-timesteps 9999 --gamma=0.9",
-        f"--total-timesteps {MaskablePPOConfig().total_timesteps}",  # the default, not that of the run
+        "--learning-rate 0.1 --gamma=0.9",
+        f"--num-envs {MaskablePPOConfig().num_envs}",  # the default, not that of the run
         "--no-open-mice",
     ],
 )
@@ -250,7 +253,7 @@ def test_a_run_on_a_full_disk_says_so_and_keeps_what_it_had(run_copy, name):
     assert not (run_copy / f"{name}.part").is_symlink()
 
 
-@pytest.mark.parametrize("function", ["train.storage.write_atomically", "train.trainer.save_policy"])
+@pytest.mark.parametrize("function", ["agents.checkpoint_file.write_atomically", "train.trainer.save_policy"])
 def test_an_error_while_writing_is_a_message_and_the_checkpoints_stay(run_copy, monkeypatch, function):
     (run_copy / "evaluation.json").unlink()  # there is something left to do
     before = contents(run_copy / "checkpoints")
@@ -260,3 +263,85 @@ def test_an_error_while_writing_is_a_message_and_the_checkpoints_stay(run_copy, 
     assert "disk is full" in outcome.errors or "No space left on device" in outcome.errors
     if "storage" in function:
         assert contents(run_copy / "checkpoints") == before
+
+
+# --- stopped by a scheduler, played before the end, extended after it -------------------------------------------------
+
+
+@pytest.mark.linux("only POSIX systems send SIGTERM to a process that can save")
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_scheduler_that_ends_the_job_leaves_a_run_that_plays(algorithm, name, tmp_path, monkeypatch):
+    run, measure = tmp_path / "run", Run.add_to_curve
+
+    def end_job(self: Run, layers: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
+        if timesteps:
+            signal.raise_signal(getattr(signal, name))
+        return measure(self, layers, timesteps, logger)
+
+    monkeypatch.setattr(Run, "add_to_curve", end_job)
+    size = ("--total-timesteps", 8192, "--curve-every", 2048)
+    outcome = train(algorithm, *SMALL, *choose_cpu(algorithm), *size, "--out", run)
+    assert outcome.status == 130, outcome.errors
+    assert not (run / "policy.json").exists()
+    player = agents.make(f"net:{run}")
+    assert player.act(Batch(4).view()).shape == (4,)
+    assert agents.make(f"net:{list_checkpoints(run)[-1]}").digest() == player.digest()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_finished_run_is_extended_to_a_new_total(algorithm, tmp_path):
+    run = tmp_path / "run"
+    words = (algorithm, *SMALL, *choose_cpu(algorithm), "--curve-every", 2048)
+    assert train(*words, "--total-timesteps", 2048, "--out", run).status == 0
+    learned = newest(run).metadata["timesteps"]
+    outcome = train("--resume", run, "--total-timesteps", 6144)
+    assert outcome.status == 0, outcome.errors
+    assert "extended from 2,048 to 6,144 decisions: learning rate goes on at 0.000" in outcome.output
+    assert "the weight of the entropy bonus goes on at" in outcome.output
+    assert newest(run).metadata["timesteps"] >= 6144
+    stored = json.loads((run / "config.json").read_text())
+    assert stored["config"]["total_timesteps"] == 6144
+    assert stored["extended"] == [{"from": 2048, "to": 6144, "at": learned}]
+    assert json.loads((run / "policy.json").read_text())["timesteps"] == newest(run).metadata["timesteps"]
+    curve = [point["timesteps"] for point in json.loads((run / "learning_curve.json").read_text())]
+    assert curve == sorted(set(curve))
+    assert train("--resume", run).status == 0
+
+
+def test_a_total_that_is_not_larger_extends_nothing(run_copy):
+    before = contents(run_copy)
+    outcome = train("--resume", run_copy, "--total-timesteps", 100)
+    assert outcome.status == 2
+    assert "--total-timesteps is the new total: it must be more than the run's 4,096, not 100" in outcome.errors
+    assert contents(run_copy) == before
+
+
+def test_a_run_is_resumed_with_another_number_of_threads_which_is_said(run_copy, monkeypatch):
+    (run_copy / "evaluation.json").unlink()
+    monkeypatch.setattr("train.trainer.prepare_process", lambda threads: 7)
+    outcome = train("--resume", run_copy)
+    assert outcome.status == 0, outcome.errors
+    assert "threads: 7 instead of 1; the results may differ in the last bits" in outcome.output
+
+
+def test_a_checkpoint_is_written_when_the_last_one_is_older_than_wanted(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(Run, "save", lambda self, *_, timesteps, updates: written.append(timesteps))
+    words = ("maskable-ppo", *SMALL, "--total-timesteps", 4096, "--curve-every", 100_000)
+    train(*words, "--save-minutes", 1e-9, "--out", tmp_path / "often")
+    often = len(written)
+    train(*words, "--out", tmp_path / "seldom")
+    assert often > len(written) - often
+
+
+def test_every_point_of_the_curve_is_logged_at_its_own_step(complete_run):
+    rows = []
+    for path in (complete_run[0] / "logs").rglob("progress.csv"):
+        with path.open() as file:
+            rows += list(csv.DictReader(file))
+    name = next(name for name in rows[0] if name.startswith("win_share/"))
+    curve = json.loads((complete_run[0] / "learning_curve.json").read_text())
+    shares = [point["results"][0]["win_share"][name.split("_")[-1]]["value"] for point in curve]
+    logged = [float(row[name]) for row in rows if row.get(name)]
+    assert logged == pytest.approx(shares)

@@ -14,6 +14,7 @@ import torch
 from stable_baselines3.common.logger import Logger
 
 import agents
+from agents.checkpoint_file import load_checkpoint
 from agents.policy_file import save_policy
 from agents.tools.files import UserError
 from felicity_env import Batch
@@ -24,7 +25,7 @@ from tests.support.training import RUN_FILES, list_names
 from train.__main__ import main
 from train.config import read_config
 from train.selfplay import SelfplayConfig, SelfplayTrainer
-from train.storage import arrays_to_tensors, load_checkpoint
+from train.storage import arrays_to_tensors
 
 MIXED = {"mix": ("self=2", "ev=1"), "num_players": (3, 4, 5)}
 

@@ -14,9 +14,10 @@ import pytest
 import safetensors.numpy
 from safetensors import safe_open
 
+from agents.checkpoint_file import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
 from agents.tools.files import UserError, write_json
 from tests.support.training import ROOT, contents, small_config
-from train.storage import Checkpoint, create_run_folder, list_checkpoints, load_checkpoint, save_checkpoint
+from train.storage import create_run_folder
 
 ARRAYS = {
     "weights": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -153,7 +154,7 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from train.storage import save_checkpoint
+from agents.checkpoint_file import save_checkpoint
 for timesteps in range(1, 10**6):
     arrays = {"a": np.full(200_000, timesteps)}
     save_checkpoint(Path(sys.argv[1]), arrays, {"timesteps": timesteps})

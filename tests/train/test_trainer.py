@@ -2,6 +2,7 @@
 
 from io import StringIO
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 from rich.console import Console
@@ -20,12 +21,28 @@ def test_on_a_terminal_of_80_columns_a_bar_shows_percentage_speed_time_left_and_
     console = Console(file=screen, force_terminal=True, width=80, get_time=lambda: next(ticks) / 10)
     win_shares = {code: {"value": 0.5} for code in ("random", "anchor", "ev")}
     with Progress(console, 4096, 0) as progress:
-        progress.show_strength({"seconds": 1, "results": [{"setup": "standard-4", "win_share": win_shares}]})
+        results = [{"setup": "standard-4", "win_share": win_shares}]
+        progress.show_strength({"timesteps": 0, "seconds": 1, "results": results})
         for timesteps in (1000, 2000, 2048):
             progress.advance_to(timesteps)
     shown = screen.getvalue()
     for text in (" 50%", "/s", "left", "anchor 0.50", "0/4,096  1 s  standard-4 vs random 0.50 anchor 0.50 ev 0.50"):
         assert text in shown
+
+
+def test_without_a_terminal_a_line_with_the_time_left_comes_every_half_minute(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(trainer, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    screen = StringIO()
+    with Progress(Console(file=screen, width=80), 1000, 0) as progress:
+        for step in range(1, 101):
+            clock[0] = step * 1.0
+            progress.advance_to(10 * (step // 10), 1.0 * (step % 10) * 1.0)  # work on an update counts too
+    lines = screen.getvalue().splitlines()
+    assert len(lines) == 3
+    assert "3.0%" in lines[0]
+    assert "1/s" in lines[0]
+    assert "min left" in lines[0]
 
 
 def test_evaluation_names_the_setup_and_derives_its_seed_from_the_number_of_seats(monkeypatch):
