@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -117,7 +116,7 @@ def _learn(trainer: Trainer, console: Console) -> int:
     total = run.config.total_timesteps
     if trainer.timesteps >= total and (results := run.read_evaluation()):
         _print(console, f"{folder} is finished: it has learned from all of its {trainer.timesteps:,} decisions")
-        return _show_results(folder, results, console)
+        return _show_results(trainer, results, console)
     _print(console, f"run folder {folder}   (Ctrl-C saves and stops)")
     size = run.config.rollout_size
     _print(console, f"the run ends with the first update at {total:,} decisions or more; an update has up to {size:,}")
@@ -130,10 +129,11 @@ def _learn(trainer: Trainer, console: Console) -> int:
         _print(console, f"evaluate:   {python_command('agents')} evaluate {quoted}")
         return 130
     _print(console, "evaluating ...")
-    return _show_results(folder, run.finish(trainer.layers(), trainer.timesteps), console)
+    return _show_results(trainer, run.finish(trainer.layers(), trainer.timesteps), console)
 
 
-def _show_results(folder: Path, results: list[dict[str, Any]], console: Console) -> int:
+def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Console) -> int:
+    folder, total = trainer.run.folder, trainer.run.config.total_timesteps
     pairs = [
         result | {"one": "policy", "rest": code, "measures": {"win_share": win_share}}
         for result in results
@@ -143,7 +143,7 @@ def _show_results(folder: Path, results: list[dict[str, Any]], console: Console)
     quoted = shlex.quote(str(folder))
     _print(console, f"the policy plays as  net:{folder}")
     _print(console, f"measure it against more players:  {python_command('agents')} evaluate {quoted} --against mc:100")
-    more = f"--total-timesteps {2 * json.loads((folder / CONFIG).read_text())['config']['total_timesteps']}"
+    more = f"--total-timesteps {2 * total}"
     _print(console, f"train it further:                 {python_command('train')} --resume {quoted} {more}")
     return 0
 

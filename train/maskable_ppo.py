@@ -233,9 +233,7 @@ class _TrainingCallback(BaseCallback):
         trainer.model.policy.optimizer.register_step_post_hook(self._count_gradient_step)
 
     def _on_step(self) -> bool:
-        config = self.trainer.config
-        collected = (self.num_timesteps - self.learned) / config.rollout_size
-        self.progress.advance_to(self.learned, self._play_share * collected * config.rollout_size)
+        self.progress.advance_to(self.learned, self._play_share * (self.num_timesteps - self.learned))
         self.interrupt.when = "at once"
         return not self.interrupt.is_requested
 

@@ -22,6 +22,7 @@ from rich.table import Table
 from agents.arena.estimates import Look, SequentialTest
 from agents.arena.matches import Match, play_matches, summarize_pair, win_shares_against_copies
 from agents.arena.report import print_failures
+from agents.checkpoint_file import SUFFIX
 from agents.registry import make, shorten_codes
 from agents.tools.command import print_error
 from agents.tools.files import write_json
@@ -73,7 +74,8 @@ class Config(SeveralSetups):
     @property
     def code(self) -> str:
         """Code of the player to evaluate; a run folder or a checkpoint becomes `net:PATH`."""
-        return f"net:{self.player}" if Path(self.player).exists() and ":" not in self.player else self.player
+        path = Path(self.player)
+        return f"net:{path}" if path.is_dir() or path.suffix == SUFFIX else self.player
 
     @property
     def others(self) -> tuple[str, ...]:

@@ -109,8 +109,8 @@ def play_matches(
         missing = [part for part in parts if not part.path.exists()]
         clock = _Clock(missing, len(parts), workers, report)
         failures: dict[str, Failure] = {}
-        for part, seconds, failure in _play(missing, workers, lambda part: not failures.keys() & set(part.match.codes)):
-            clock.count(part, seconds)
+        for part, taken, failure in _play(missing, workers, lambda part: not failures.keys() & set(part.match.codes)):
+            clock.count(part, taken)
             if failure:
                 failures[failure.code] = failure
         blocks = {

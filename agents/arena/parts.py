@@ -25,6 +25,7 @@ from felicity_env.code_digest import code_digest
 from felicity_env.game import MAX_ROUNDS, Setup
 from felicity_env.setups import setup_name
 
+_CODE = "code of the rules, the arena or a heuristic"  # key of a digest, as error messages name it
 _ORIGIN, _PARTS, _LOCK = "origin.json", "parts", ".lock"
 _ABOUT, _LATE = "about", "late"  # arrays in the file of a part that hold JSON: its description, games lost by time
 
@@ -82,7 +83,7 @@ class Part(NamedTuple):
             "setup": json.loads(json.dumps(asdict(self.match.setup))),
             "deals": [self.first, self.last],
             "seed": self.seed,
-            "code of the rules, the arena or a heuristic": self.code,
+            _CODE: self.code,
             "seconds a decision": self.seconds,
         }
 
@@ -113,12 +114,11 @@ def open_folder(
     if is_foreign:
         raise UserError(f"{folder} is not empty and holds no tournament or evaluation; choose another --out")
     with lock_folder(folder):
-        origin = {"seed": seed, "code of the rules, the arena or a heuristic": arena_digest()}
+        origin = {"seed": seed, _CODE: arena_digest()}
         players = {code: identify_player(code) for code in sorted(set(codes))}
         if fresh:
-            (folder / _ORIGIN).unlink(missing_ok=True)
             shutil.rmtree(folder / _PARTS, ignore_errors=True)
-        known = _read_players(folder, origin)
+        known = {} if fresh else _read_players(folder, origin)
         for code in players.keys() & known.keys():
             if players[code].digest != known[code]:
                 report(f"{code} has changed since it played here: its games are played again")

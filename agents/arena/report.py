@@ -146,6 +146,5 @@ def print_failures(failures: Sequence[dict[str, Any]], late: Sequence[dict[str, 
             f"{entry['code']} forfeited {entry['games']} games by taking too long; the first:\n{entry['first']}"
         )
     for failure in failures:
-        game = f"\nin the game\n{failure['game']}" if failure["game"] else ""
-        print_error(f"{failure['code']} failed and is left out: {failure['reason']}{game}")
+        print_error(f"{failure['code']} failed and is left out: {failure['reason']}\nin the game\n{failure['game']}")
     return 1 if failures else 0
