@@ -14,6 +14,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.compiled("many games")
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_example_runs_as_written(example: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(example, "README.md", "exec"), {"__name__": "__main__"})

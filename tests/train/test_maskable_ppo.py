@@ -53,6 +53,7 @@ def list_evaluation_seeds(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     return seeds
 
 
+@pytest.mark.compiled("thousands of games")
 def test_training_and_evaluation_deal_from_different_seeds(tmp_path, monkeypatch):
     training = [list_training_seeds(seed, tmp_path) for seed in (0, 1)]
     evaluation = list_evaluation_seeds(monkeypatch)
