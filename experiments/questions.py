@@ -25,8 +25,9 @@ GROUPS = {
         "tune": Verb("experiments.recipes.tune", "Which weights make the best `tuned` player?"),
     },
     "pages": {
-        "readme": Verb("experiments.pages.readme", "Render the tables of the READMEs and the model card."),
+        "pages": Verb("experiments.pages.render", "Render the tables of the README and the documentation."),
         "notebooks": Verb("experiments.pages.notebooks", "Execute the notebooks and store their outputs."),
+        "site": Verb("experiments.pages.site", "Build the documentation as a web site and check its links."),
     },
 }
 QUESTIONS = {name: verb for group in GROUPS.values() for name, verb in group.items()}

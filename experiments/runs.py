@@ -31,7 +31,7 @@ def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str,
     advice = "delete it, or choose another --out"
     check_same_settings(stored["config"], config.to_json(), where=folder, advice=advice)
     if not (folder / EVALUATION).exists():
-        _resume(folder, folder.with_name(folder.name + ".log") if quiet else None)
+        _resume(folder, config, folder.with_name(folder.name + ".log") if quiet else None)
     evaluation = json.loads((folder / EVALUATION).read_text())
     return {
         "config": stored["config"],
@@ -53,12 +53,14 @@ def train_runs(runs: Sequence[tuple[Path, Config]], *, workers: int) -> Iterator
             pool.shutdown(cancel_futures=True)  # after Ctrl-C the running processes save and stop, and no others start
 
 
-def _resume(folder: Path, log: Path | None) -> None:
+def _resume(folder: Path, config: Config, log: Path | None) -> None:
     """Run `python -m train --resume FOLDER`; it starts at the beginning if there is no checkpoint yet.
 
-    log: file for the output of the process, or None to show it.
+    config: settings of the run, whose players may be modules of the user. log: file for the output of the process, or
+    None to show it.
     """
-    command = [sys.executable, "-m", "train", "--resume", str(folder)]
+    players = {*config.weights, *config.against}
+    command = [sys.executable, "-m", "train", "--resume", str(folder), "--allow", *sorted(players)]
     if log is None:
         status = subprocess.run(command, check=False).returncode
     else:

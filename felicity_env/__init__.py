@@ -11,7 +11,7 @@ from felicity_env.batch import Batch
 from felicity_env.game import NUM_ACTIONS, RULES_VERSION, Setup
 from felicity_env.game_record import Deal, Game
 from felicity_env.information import redact, resample
-from felicity_env.observation import OBS_SIZE, SECTIONS, describe
+from felicity_env.observation import OBS_SIZE, OBSERVATION_VERSION, SECTIONS, describe
 from felicity_env.player import Player, View
 from felicity_env.random_stream import game_seed
 from felicity_env.rewards import REWARDS
@@ -24,9 +24,10 @@ gymnasium.register(
 )
 pettingzoo.register("aec", "felicity/felicity-v0", entry_point="felicity_env.pettingzoo_env:env")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "NUM_ACTIONS",
+    "OBSERVATION_VERSION",
     "OBS_SIZE",
     "REWARDS",
     "RULES_VERSION",

@@ -20,7 +20,7 @@ from felicity_env.batch import Batch
 from felicity_env.game import NUM_ACTIONS, Setup, rank, score
 from felicity_env.game_record import is_integer, to_actions
 from felicity_env.learners import SingleLearnerGames, check_opponents
-from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE
+from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, VERSIONS
 from felicity_env.player import Player, RandomPlayer
 from felicity_env.render.text import render_view
 from felicity_env.setups import choose_setup
@@ -48,7 +48,11 @@ class SeatVectorEnv(VectorEnv):
     (`score`, `cat_points`, `mice`, `rank`, `seat`) in Gymnasium's form.
     """
 
-    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012 - as Gymnasium has it
+    metadata = {  # noqa: RUF012 - as Gymnasium has it
+        "render_modes": [],
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        **VERSIONS,
+    }
 
     def __init__(
         self,
@@ -148,7 +152,11 @@ class SeatEnv(gymnasium.Env):
     also `score`, `cat_points`, `mice` and `rank`.
     """
 
-    metadata = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012 - as Gymnasium has it
+    metadata = {  # noqa: RUF012 - as Gymnasium has it
+        "render_modes": ["ansi", "human"],
+        "render_fps": 1,
+        **VERSIONS,
+    }
 
     def __init__(
         self,

@@ -22,12 +22,15 @@ from felicity_env.game import (
     NUM_CARDS,
     OVER,
     PHASES,
+    RULES_VERSION,
     State,
     pass_pays,
     wrap,
 )
 from felicity_env.kernel import kernel
 
+OBSERVATION_VERSION = 1  # increases when an entry of the observation changes its place or meaning
+VERSIONS = {"rules_version": RULES_VERSION, "observation_version": OBSERVATION_VERSION}  # in metadata of environments
 MICE_SCALE = 16.0
 POINTS_SCALE = 64.0
 OBS_LOW, OBS_HIGH = -8.0, 64.0  # bounds of every entry, wide enough for any setup

@@ -1,4 +1,4 @@
-"""PettingZoo environment of Felicity (AEC: the agents act one after another).
+"""PettingZoo environment of Felicity (AEC: the agents act one after another). A game of random actions::
 
     from felicity_env import felicity_v0
 
@@ -27,7 +27,7 @@ from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_legal, 
 from felicity_env.game_record import Game, check_action, check_overrides, draw_deal, initial_states, is_integer
 from felicity_env.information import Event, information_state, redact
 from felicity_env.kernel import kernel
-from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, PRIVILEGED_SIZE, observe, observe_everything
+from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, PRIVILEGED_SIZE, VERSIONS, observe, observe_everything
 from felicity_env.player import View
 from felicity_env.random_stream import check_seed, decision_seed, game_seed
 from felicity_env.render.text import render_everything, render_view
@@ -84,32 +84,32 @@ class raw_env(AECEnv):
     """Felicity as a PettingZoo AEC environment without wrappers.
 
     Arguments
-        num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
-        reward: "win", "margin", "score" or "round"; see Rewards.
-        open_mice: show each agent how many mice the others hold, which follows from public payments (R8.2).
-        render_mode: "ansi" (`render` returns text), "human" (text is printed after every step) or None.
-        setup: a `Setup`, the name of one in `SETUPS`, or a file that ends in .json with the fields of `Setup`.
+        - num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
+        - reward: "win", "margin", "score" or "round"; see Rewards.
+        - open_mice: show each agent how many mice the others hold, which follows from public payments (R8.2).
+        - render_mode: "ansi" (`render` returns text), "human" (text is printed after every step) or None.
+        - setup: a `Setup`, the name of one in `SETUPS`, or a file that ends in .json with the fields of `Setup`.
 
     Agents
         `player_0`, `player_1` ... clockwise. Every method that takes an agent also takes its seat number.
 
     Observation space, the same for all agents, numbers of players and setups
-        "observation": Box float32 [252]. `felicity_env.SECTIONS` is its layout; `felicity_env.describe` decodes it.
-        "action_mask": Box int8 [74], 1 for each legal action; all zero unless the agent is to act, because the
-        action mask of another agent that places a card would show its hand.
+        - "observation": Box float32 [252]. `felicity_env.SECTIONS` is its layout; `felicity_env.describe` decodes it.
+        - "action_mask": Box int8 [74], 1 for each legal action; all zero unless the agent is to act, because the
+          action mask of another agent that places a card would show its hand.
 
     State space (`state_space`, `state()`; privileged, for critics)
         Box float32 [437]: the observation of seat 0 with open mice, the seat to act and all hidden cards.
 
     Action space: Discrete(74)
-        0..6: place the cat worth -8, -5, 3, 5, 8, 11 or 15. 7: place the rabbit. 8: the large dog. 9: the small dog.
-        10: pass. 10 + b: bid b mice, 1 <= b <= 63.
+        - 0..6: place the cat worth -8, -5, 3, 5, 8, 11 or 15. 7: place the rabbit. 8: the large dog. 9: the small dog.
+        - 10: pass. 10 + b: bid b mice, 1 <= b <= 63.
 
     Rewards
-        "win": at the end 1/k to each of k winners, 0 to the others.
-        "margin": at the end the agent's score minus the mean score of the others.
-        "score": at the end the agent's score (mice and cat points).
-        "round": at the end of every round the change of its mice and cat points; sums to score - 15.
+        - "win": at the end 1/k to each of k winners, 0 to the others.
+        - "margin": at the end the agent's score minus the mean score of the others.
+        - "score": at the end the agent's score (mice and cat points).
+        - "round": at the end of every round the change of its mice and cat points; sums to score - 15.
 
     Options of `reset`
         `{"deal": {"removed": [card of each seat], "dummy": [nine cards in the order turned], "start_seat": seat}}` sets
@@ -124,10 +124,13 @@ class raw_env(AECEnv):
         `ValueError`, which leaves the environment unchanged: an illegal action (the message names seat, action and what
         is legal), an impossible deal, a seed outside 0..2**63 - 1, an unknown agent, a step before `reset`.
 
+    Metadata
+        `rules_version` and `observation_version` increase when stored games or trained policies no longer fit.
+
     Methods in addition to PettingZoo's
-        view(): what the seat to act may know, for a player's `act`. information_state(agent): all that it has seen.
-        render_all(): text with every hidden card. clone(), restore(state): save and restore the game.
-        game, load(game): get or set the game so far as setup, deal and actions (`notation` converts it to text).
+        - view(): what the seat to act may know, for a player's `act`. information_state(agent): all that it has seen.
+        - render_all(): text with every hidden card. clone(), restore(state): save and restore the game.
+        - game, load(game): get or set the game so far as setup, deal and actions (`notation` converts it to text).
     """
 
     metadata = {  # noqa: RUF012 - PettingZoo declares it on the instance
@@ -135,6 +138,7 @@ class raw_env(AECEnv):
         "render_modes": ["ansi", "human"],
         "is_parallelizable": False,
         "render_fps": 1,
+        **VERSIONS,
     }
 
     def __init__(

@@ -3,7 +3,7 @@
 A block is one deal, played once in every rotation of the players around the table. Rotation cancels the advantage of
 seats and cards, so each block is a fair comparison, and different blocks are independent. Rotation does not change the
 neighbours of a player, which also influence the result; every block therefore draws a new circular order of the
-players.
+players. An example::
 
     blocks = play_blocks([make("tuned"), *(make("ev") for _ in range(3))], num_deals=1000, seed=7)
     bootstrap(blocks.block_means(0))                                     # win share of `tuned` against three `ev`

@@ -10,8 +10,9 @@ from experiments.results import RESULTS, read_result
 
 Result = Mapping[str, Any]
 NO_RESULT = {  # questions that store no result, and the reason
-    "readme": "It writes the pages and stores no result.",
+    "pages": "It writes the pages and stores no result.",
     "notebooks": "It writes the notebooks and stores no result.",
+    "site": "It writes `build/docs` and stores no result.",
 }
 RESUMED = ("tune",)  # questions whose stored result was resumed, so that its seconds are not those of the whole
 

@@ -1,9 +1,9 @@
 """Execute the notebooks and store their outputs. `python -m experiments notebooks [--check]`
 
-Each notebook in `experiments/notebooks` runs from its first cell to its last in a new kernel of the Python that runs
+Each notebook in `docs/tutorials` runs from its first cell to its last in a new kernel of the Python that runs
 this command. With `--check` nothing is written: nbval executes the notebooks and fails if a cell raises an error or
 shows text that differs from the stored text. The pixels of figures are not compared, because fonts differ between
-machines.
+machines; neither is the text of cells with the tag `nbval-ignore-output`, which differs between two runs.
 """
 
 import subprocess
@@ -21,11 +21,11 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from agents.tools.files import UserError
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "docs" / "tutorials"
 CELL_SECONDS = 600  # time limit; a cell that takes longer is stopped as hanging
 METADATA = {  # all metadata that are stored; versions of Python would differ between machines
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
+    "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
 
 
@@ -71,7 +71,7 @@ def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Remove from a notebook, in place, what differs between runs: versions and standard error; return it."""
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict({})
+        cell.metadata = nbformat.from_dict({"tags": tags} if (tags := cell.metadata.get("tags")) else {})
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     return notebook

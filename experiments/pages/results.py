@@ -1,8 +1,7 @@
-"""Tables of README.md, generated from stored results; each function `render_*` returns one table as Markdown."""
+"""Tables of the pages, generated from stored results; each function `render_*` returns one table as Markdown."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -90,6 +89,28 @@ def render_ratings() -> str:
         (f"`{code}`", *(format_estimate(points[code], 0) for points in ratings.values())) for code in reversed(codes)
     ]
     return _with_source(("player", *ratings), rows, stored)
+
+
+def render_standings() -> str:
+    """Return a Markdown table of all players: ratings, win share of `net` against copies, gain of a best response.
+
+    Win shares and gains are those at tables of four in the standard setup.
+    """
+    ladder, net = read_result("ladder"), read_result("reference_strength_standard-4")
+    ratings, against = ladder["results"]["ratings"], list_win_shares(net["results"], "standard-4")
+    gains = {stored["config"]["target"]: stored["results"]["gain"] for stored in read_exploits()}
+    rated = [code for code in ladder["config"]["players"] if code in ratings["standard-4"]]
+    rows = [
+        (
+            f"`{code}`",
+            *(format_estimate(points[code], 0) if code in points else "" for points in ratings.values()),
+            format_estimate(against["net", code]) if ("net", code) in against else "",
+            format_signed(gains[code]) if code in gains else "",
+        )
+        for code in ("net", *reversed(rated))
+    ]
+    shares = "`net` alone against 3 copies, par 0.25"
+    return format_table(("player", *(f"rating, {setup}" for setup in ratings), shares, "exploited"), rows)
 
 
 def render_budget() -> str:
@@ -283,20 +304,3 @@ def render_training_speed() -> str:
     ]
     times = ("share of an iteration spent in forward and backward passes", "the same with the optimizer")
     return _with_source(("networks", "decisions learned per second", *times, "epochs x minibatch"), rows, stored)
-
-
-RESULT_PARTS: dict[str, Callable[[], str]] = {
-    "ladder": render_ladder,
-    "ratings": render_ratings,
-    "budget": render_budget,
-    "soundness": render_soundness,
-    "anatomy": render_anatomy,
-    "speed": render_speed,
-    "player_speed": render_player_speed,
-    "first_player_maskable-ppo": partial(render_first_player, "maskable-ppo"),
-    "first_player_selfplay": partial(render_first_player, "selfplay"),
-    "exploit": lambda: render_exploits(read_exploits()),
-    "ablation": render_ablation,
-    "training_speed": render_training_speed,
-    "encoding": render_encoding,
-}

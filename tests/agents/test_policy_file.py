@@ -109,6 +109,7 @@ DAMAGES = {
     "a weight that is no number": lambda f: save_policy(f, make_broken_layers(), open_mice=False),
     "other format": lambda f: change_json(f, format="felicity-policy-0"),
     "other rules": lambda f: change_json(f, rules_version=999),
+    "another observation": lambda f: change_json(f, observation_version=999),
     "other activation": lambda f: change_json(f, activation="sine"),
     "other sections": lambda f: change_json(f, sections=[["num_players", 4]]),
     "no layers": lambda f: save_layers(f),

@@ -1,5 +1,6 @@
 """The test suites of PettingZoo, Gymnasium and Stable-Baselines3."""
 
+import hashlib
 import warnings
 
 import gymnasium
@@ -11,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from pettingzoo.test import api_test, render_test, seed_test
 
-from felicity_env import felicity_v0
+from felicity_env import OBSERVATION_VERSION, RULES_VERSION, Batch, felicity_v0
 from felicity_env.gymnasium_env import ILLEGAL, SeatEnv, SeatVectorEnv
 from tests.support.helpers import ODD_SETUPS
 
@@ -76,6 +77,20 @@ def test_pettingzoo_makes_the_environment_by_its_id():
     assert env.num_agents == 5
     with pytest.raises(ValueError, match="no game is being played"):
         pettingzoo.make("aec", "felicity/felicity-v0").unwrapped.step(0)
+
+
+@pytest.mark.parametrize("environment", [felicity_v0.raw_env, SeatEnv, SeatVectorEnv])
+def test_metadata_name_the_versions_of_rules_and_observation(environment):
+    assert environment.metadata["rules_version"] == RULES_VERSION
+    assert environment.metadata["observation_version"] == OBSERVATION_VERSION
+
+
+def test_another_observation_needs_another_version():
+    batch, digest = Batch(60, num_players=[3, 4, 5] * 20, seed=1), hashlib.sha256()
+    for _ in range(200):
+        digest.update(batch.observations.tobytes())
+        batch.play_random(1)
+    assert (OBSERVATION_VERSION, digest.hexdigest()[:16]) == (1, "e0264169f7884701")
 
 
 def test_the_environment_says_that_it_cannot_be_made_parallel():

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from experiments.__main__ import list_questions, main
-from experiments.pages import index, readme
+from experiments.pages import index, render
 from experiments.pages.results import format_source
 from experiments.questions import GROUPS, QUESTIONS
 from experiments.results import RESULTS, WITHOUT_INFLUENCE, read_result
@@ -16,7 +16,7 @@ from experiments.results import RESULTS, WITHOUT_INFLUENCE, read_result
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_in_the_index_with_its_answer_or_the_reason_why_there_is_none(question):
-    text = readme.INDEX.read_text()
+    text = render.INDEX.read_text()
     assert f"`python -m experiments {question}`" in text
     if names := index.list_results(question):
         assert question not in index.NO_RESULT

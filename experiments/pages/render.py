@@ -1,4 +1,4 @@
-"""Update the generated parts of the READMEs from code and stored results. `python -m experiments readme [--check]`
+"""Update the generated parts of the pages from code and stored results. `python -m experiments pages [--check]`
 
 A generated part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. No measured number is typed by hand.
 """
@@ -6,8 +6,12 @@ A generated part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. N
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
+
+import nbformat
+import numpy as np
 
 import agents
 from agents.registry import PLAYERS, REFERENCE
@@ -15,33 +19,51 @@ from agents.tools.command import print_error
 from agents.tools.markdown import format_table
 from experiments.pages.index import INDEX_PARTS
 from experiments.pages.model_card import CARD_PARTS
-from experiments.pages.results import RESULT_PARTS
-from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, felicity_v0, game_seed
+from experiments.pages.results import (
+    read_exploits,
+    render_ablation,
+    render_anatomy,
+    render_budget,
+    render_encoding,
+    render_exploits,
+    render_first_player,
+    render_ladder,
+    render_player_speed,
+    render_ratings,
+    render_soundness,
+    render_speed,
+    render_standings,
+    render_training_speed,
+)
+from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, Game, felicity_v0, game_seed
 from felicity_env.game import CARD_VALUES, MAX_BID, NUM_CARDS, PASS
 from felicity_env.notation import card_text, dumps
 from felicity_env.observation import AT
+from felicity_env.setups import STANDARD_PLAYERS
 
 EXPERIMENTS = Path(__file__).resolve().parent.parent
-README, INDEX = EXPERIMENTS.parent / "README.md", EXPERIMENTS / "README.md"
+ROOT = EXPERIMENTS.parent
+README, INDEX, DOCS = ROOT / "README.md", EXPERIMENTS / "README.md", ROOT / "docs"
 SHOWN_SEED, SHOWN_AFTER = 8, 80  # seed of a game with a close auction; number of actions before the shown position
 SHOWN_PLAYERS = ("ev", "anchor", "ev", "anchor")
+LENGTH_PLAYERS = ("random", "anchor", "ev")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Generate the tables of the READMEs and of the model card from code and stored results."""
+    """Generate the tables of the README, the documentation and the model card from code and stored results."""
 
     resumes: ClassVar[bool] = False
     check: bool = False
     """Write nothing; fail if a page differs from what would be generated now."""
 
 
-def _fence(text: str) -> str:
-    return f"```text\n{text.rstrip()}\n```"
+def _fence(text: str, language: str = "text") -> str:
+    return f"```{language}\n{text.rstrip()}\n```"
 
 
-def render_game() -> str:
-    """Return Markdown of an example game: a position as the acting seat sees it, and all moves in notation."""
+def _play_shown_game() -> tuple[str, Game]:
+    """Play the example game; return the shown position as text, as the acting seat sees it, and the whole game."""
     env = felicity_v0.raw_env(num_players=4, render_mode="ansi")
     players = dict(zip(env.possible_agents, map(agents.make, SHOWN_PLAYERS), strict=True))
     env.reset(seed=game_seed(SHOWN_SEED, 0, 0))
@@ -50,8 +72,41 @@ def render_game() -> str:
         if len(env.game.actions) == SHOWN_AFTER:
             position = str(env.render())
         env.step(int(players[env.agent_selection].act(env.view())[0]))
-    legend = "The whole game in notation, one line for each round: cards as placed | bids in turn, `-` is a pass:"
-    return "\n\n".join([_fence(position), legend, _fence(dumps(env.game))])
+    return position, env.game
+
+
+def render_position() -> str:
+    """Return Markdown of a position in the example game, as the acting seat sees it."""
+    return _fence(_play_shown_game()[0])
+
+
+def render_notation() -> str:
+    """Return Markdown of the example game in text notation."""
+    return _fence(dumps(_play_shown_game()[1]))
+
+
+def render_length() -> str:
+    """Return a Markdown table of the mean number of decisions in a game, by number of players and kind of player."""
+    rows = [(f"`{code}`", *(f"{_count_decisions(code, n):.0f}" for n in STANDARD_PLAYERS)) for code in LENGTH_PLAYERS]
+    return format_table(("copies of", *(f"{n} players" for n in STANDARD_PLAYERS)), rows)
+
+
+def _count_decisions(code: str, num_players: int, games: int = 300) -> float:
+    """Return the mean number of decisions in a game among copies of a player."""
+    batch, player = Batch(games, num_players=num_players, seed=1, autoreset=False), agents.make(code)
+    decisions = 0
+    while (playing := np.flatnonzero(batch.seats >= 0)).size:
+        decisions += playing.size
+        batch.step(player.act(batch.view(playing)), playing)
+    return decisions / games
+
+
+def render_my_bot() -> str:
+    """Return Markdown of the bot that the tutorial `own_bot` writes to a file."""
+    notebook = nbformat.read(DOCS / "tutorials" / "own_bot.ipynb", as_version=4)
+    written = "%%writefile my_bot.py\n"
+    code = next(cell.source for cell in notebook.cells if cell.source.startswith(written))
+    return _fence(code.removeprefix(written), "python")
 
 
 def render_observation() -> str:
@@ -88,14 +143,31 @@ def render_players() -> str:
 
 Parts = Mapping[str, Callable[[], str]]
 PAGES: dict[Path, Parts] = {
-    README: {
-        "game": render_game,
+    README: {"position": render_position, "my_bot": render_my_bot, "standings": render_standings},
+    DOCS / "environment.md": {
+        "notation": render_notation,
+        "length": render_length,
         "observation": render_observation,
+        "encoding": render_encoding,
         "actions": render_actions,
         "rewards": render_rewards,
-        "players": render_players,
-        **RESULT_PARTS,
     },
+    DOCS / "players.md": {
+        "players": render_players,
+        "ladder": render_ladder,
+        "ratings": render_ratings,
+        "budget": render_budget,
+        "exploit": lambda: render_exploits(read_exploits()),
+    },
+    DOCS / "measuring.md": {"soundness": render_soundness},
+    DOCS / "training.md": {
+        "first_player_selfplay": partial(render_first_player, "selfplay"),
+        "first_player_maskable-ppo": partial(render_first_player, "maskable-ppo"),
+        "ablation": render_ablation,
+        "training_speed": render_training_speed,
+    },
+    DOCS / "game.md": {"anatomy": render_anatomy},
+    DOCS / "speed.md": {"speed": render_speed, "player_speed": render_player_speed},
     REFERENCE / "README.md": CARD_PARTS,
     INDEX: INDEX_PARTS,
 }
@@ -120,7 +192,7 @@ def main(config: Config) -> int:
     stale = {page: after for page in PAGES if (after := render(page, before := page.read_text())) != before}
     for page, after in stale.items():
         if config.check:
-            print_error(f"{page} is not as rendered: run python -m experiments readme")
+            print_error(f"{page} is not as rendered: run python -m experiments pages")
         else:
             page.write_text(after)
     return int(config.check and bool(stale))
