@@ -6,6 +6,7 @@ shows text that differs from the stored text. The pixels of figures are not comp
 machines; neither is the text of cells with the tag `nbval-ignore-output`, which differs between two runs.
 """
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -45,6 +46,12 @@ class _ThisPython(AsyncKernelManager):
 
     def _kernel_spec_manager_default(self) -> KernelSpecManager:
         return KernelSpecManager(kernel_dirs=[])
+
+
+def prepare_environment() -> None:
+    """Let cells run `python` as this Python, and let commands print plain text without control characters."""
+    folders = str(Path(sys.executable).parent), os.environ["PATH"]
+    os.environ |= {"PATH": os.pathsep.join(folders), "TERM": "dumb"}
 
 
 def execute(path: Path) -> None:
@@ -90,6 +97,7 @@ def main(config: Config) -> int:
     paths = sorted(config.folder.glob("*.ipynb"))
     if not paths:
         raise UserError(f"there is no notebook in {config.folder}")
+    prepare_environment()
     if config.check:
         return check(paths)
     for path in paths:

@@ -16,7 +16,12 @@ TREES = {
 }
 
 
-@pytest.mark.parametrize("name", TREES)
+SLOW = pytest.mark.compiled("millions of positions")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[SLOW] if counts[0] > 1_000_000 else []) for name, (_, counts) in TREES.items()]
+)
 def test_the_tree_of_a_reduced_game_has_exactly_the_known_size(name):
     setup, counts = TREES[name]
     assert perft(setup) == counts

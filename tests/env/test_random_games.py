@@ -556,6 +556,7 @@ def feature_names() -> list[str]:
     return [f"{section.name}[{k}]" for section in SECTIONS for k in range(section.size)]
 
 
+@pytest.mark.compiled("hundreds of thousands of positions")
 def test_every_feature_of_the_observation_varies():
     """Check that each entry takes several values over all numbers of players, with and without dummy and open mice."""
     low, high = np.full(OBS_SIZE, np.inf, np.float32), np.full(OBS_SIZE, -np.inf, np.float32)
@@ -578,6 +579,7 @@ def test_every_feature_of_the_observation_varies():
     assert [name for name, a, b in zip(feature_names(), low, high, strict=True) if a == b] == []
 
 
+@pytest.mark.compiled("hundreds of thousands of positions")
 def test_observations_stay_in_a_modest_range():
     for players in STANDARD_PLAYERS:
         batch = Batch(256, players, open_mice=True, seed=4)
