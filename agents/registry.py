@@ -19,6 +19,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
+from agents.tools.options import format_rows
 from felicity_env.code_digest import code_digest
 from felicity_env.player import Player
 
@@ -223,5 +224,5 @@ def _shorten(code: str) -> str:
 
 def help_text() -> str:
     """Return text that lists the player codes, with one line of help for each."""
-    lines = [f"  {name:8} {entry.help}" for name, entry in PLAYERS.items()]
-    return "\n".join(["codes of players:", "", *lines, f"  {OWN_PLAYER}   your own, made by calling the function"])
+    rows = format_rows((name, entry.help) for name, entry in PLAYERS.items())
+    return f"codes of players:\n\n{rows}\n\nyour own player, made by calling the function:\n\n  {OWN_PLAYER}"

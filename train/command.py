@@ -12,8 +12,10 @@ from rich.console import Console
 from agents.arena.evaluate import build_table
 from agents.checkpoint_file import list_checkpoints
 from agents.policy_file import policy_json
-from agents.tools.command import python_command, read_settings
+from agents.tools.command import python_command
 from agents.tools.files import UserError, lock_folder, write_json
+from agents.tools.options import read_settings
+from agents.tools.startup import INTERRUPTED
 from agents.tools.threads import use_one_blas_thread
 from train.algorithms import DEFAULT, load_trainer
 from train.config import Config, read_config
@@ -127,7 +129,7 @@ def _learn(trainer: Trainer, console: Console) -> int:
         _print(console, f"stopped and saved after {trainer.timesteps:,} decisions")
         _print(console, f"continue:   {python_command('train')} --resume {quoted}")
         _print(console, f"evaluate:   {python_command('agents')} evaluate {quoted}")
-        return 130
+        return INTERRUPTED
     _print(console, "evaluating ...")
     return _show_results(trainer, run.finish(trainer.layers(), trainer.timesteps), console)
 

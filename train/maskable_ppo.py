@@ -276,3 +276,7 @@ class _TrainingCallback(BaseCallback):
         point = trainer.run.add_to_curve(trainer.layers(), trainer.timesteps, self.logger)
         trainer.save()
         self.progress.show_strength(point)
+
+
+if __name__ == "__main__":
+    raise SystemExit("this module is no command; run  python -m train maskable-ppo")

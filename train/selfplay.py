@@ -387,3 +387,7 @@ def _load_critic(folder: Path) -> dict[str, Tensor]:
     if not list_checkpoints(folder):
         return {}
     return storage.arrays_to_tensors("policy.critic.", load_checkpoint(folder, report=print).arrays)
+
+
+if __name__ == "__main__":
+    raise SystemExit("this module is no command; run  python -m train selfplay")

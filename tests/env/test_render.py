@@ -294,3 +294,11 @@ def test_the_module_prints_version_position_and_where_to_go(arguments):
     assert shown.startswith(f"felicity-env {__version__}, rules {RULES_VERSION}\n\nFELICITY   round")
     for text in ("Your turn: ", "python -m agents --help", "python -m train --help", "README.md"):
         assert text in shown
+
+
+def test_the_module_has_a_help_and_no_options():
+    command = [sys.executable, "-m", "felicity_env"]
+    helped = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert helped.stdout.startswith("usage: python -m felicity_env\n")
+    refused = subprocess.run([*command, "--seed", "1"], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr) == (2, "error: python -m felicity_env has no options, not --seed 1\n")
