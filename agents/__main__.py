@@ -1,8 +1,12 @@
 """Commands that measure players; `python -m agents --help` lists them and the codes of players."""
 
+from agents.tools.startup import begin_command
+
+if __name__ == "__main__":
+    begin_command()
+
 import sys
 
-from agents.registry import help_text
 from agents.tools.command import Verb, run_verb
 
 VERBS = {
@@ -11,5 +15,13 @@ VERBS = {
     "explain": Verb("agents.arena.explain", "show what a policy considers at a decision of a stored game"),
 }
 
+
+def list_players() -> str:
+    """Return the list of player codes that follows the verbs in the help."""
+    from agents.registry import help_text  # takes a second
+
+    return help_text()
+
+
 if __name__ == "__main__":
-    sys.exit(run_verb("agents", VERBS, footer=help_text()))
+    sys.exit(run_verb("agents", VERBS, footer=list_players))

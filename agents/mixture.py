@@ -7,6 +7,7 @@ the probabilities of its hidden cards can be computed exactly (private randomnes
 https://doi.org/10.1007/BF01737554).
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -75,7 +76,7 @@ def load_policy_player(path: Path | str, *, greedy: bool = False) -> PolicyPlaye
 
 def list_members(folder: Path) -> list[Path]:
     """List the policy folders `0`, `1`, ... in a folder, or only itself; raise `ValueError` if a number is missing."""
-    if policy_json(folder).exists() or not (folder / "0").is_dir():
+    if os.path.exists(policy_json(folder)) or not os.path.isdir(folder / "0"):  # `Path.exists` raises at a long name
         return [folder]
     numbers = sorted(int(member.name) for member in folder.iterdir() if member.name.isdecimal())
     if numbers != list(range(len(numbers))):

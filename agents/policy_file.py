@@ -5,6 +5,7 @@ with a policy.json holds a complete policy. Its checksum detects weights that do
 """
 
 import json
+import os
 import shlex
 from collections.abc import Mapping
 from hashlib import sha256
@@ -70,7 +71,7 @@ def tensors_to_layers(tensors: Mapping[str, np.ndarray], prefix: str = "") -> La
 
 def policy_json(path: Path) -> Path:
     """Return the path of a policy's JSON file, given its folder or the file itself."""
-    return path / "policy.json" if path.is_dir() else path
+    return path / "policy.json" if os.path.isdir(path) else path  # `Path.is_dir` raises if a name is too long
 
 
 def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
@@ -90,7 +91,7 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
 
 def _find_advice(path: Path) -> str:
     """Return what to do about a folder that holds no policy: continue its run, if it is one that has not ended."""
-    is_unfinished = (path / CHECKPOINTS).is_dir() and not policy_json(path).exists()
+    is_unfinished = os.path.isdir(path / CHECKPOINTS) and not os.path.exists(policy_json(path))
     command = f"{python_command('train')} --resume {shlex.quote(str(path))}"
     return f"; its run has not ended: {command}" if is_unfinished else ""
 
@@ -106,7 +107,11 @@ def _read_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
     checksum = sha256(content).hexdigest()
     if isinstance(metadata, dict) and metadata.get(CHECKSUM, checksum) != checksum:
         raise ValueError("its weights are not those that its policy.json describes")
-    return tensors_to_layers(load(content)), metadata
+    try:
+        tensors = load(content)
+    except KeyError as error:  # a number format that NumPy does not have
+        raise ValueError(f"its weights are {error.args[0]}, not float32") from error
+    return tensors_to_layers(tensors), metadata
 
 
 def _extract_policy(checkpoint: Checkpoint) -> tuple[Layers, dict[str, Any]]:

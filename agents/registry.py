@@ -11,6 +11,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -19,11 +20,13 @@ from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
+from agents.tools.options import format_rows
 from felicity_env.code_digest import code_digest
 from felicity_env.player import Player
 
 REFERENCE = Path(__file__).parent / "net"  # the reference player, with its model card
 OWN_PLAYER = "package.module:function or path/to/file.py:function"
+_MAX_LETTERS = 1000  # in a player code
 
 
 class Entry(NamedTuple):
@@ -85,14 +88,15 @@ def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
 
     Values left out have their defaults. Raises `ValueError` as `make` does, but imports nothing and reads no file.
     """
+    if len(code) > _MAX_LETTERS:
+        raise ValueError(f"a player code has at most {_MAX_LETTERS:,} letters, not {len(code):,}: {code[:40]} ...")
     name, colon, text = code.partition(":")
     _refuse_old_forms(code)
     if name in HEURISTICS and colon:
         raise ValueError(f"{name!r} takes nothing after a colon, got {text!r}")
     if name in PLAYERS:
         return name, *_read_parts(name, text, has_colon=bool(colon))
-    module = name.removesuffix(".py").split("/")[-1] if name.endswith(".py") else name
-    if colon and all(part.isidentifier() for part in module.split(".")):
+    if colon and (name.endswith(".py") or all(part.isidentifier() for part in name.split("."))):
         return name, [text], {}
     codes = f"codes are {', '.join(PLAYERS)}, or {OWN_PLAYER} (python -m agents --help lists them)"
     raise ValueError(f"no player {code!r}{_find_hint(code)}; {codes}")
@@ -100,7 +104,7 @@ def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
 
 def _find_hint(code: str) -> str:
     """Return what the user probably meant by an unknown player code, in parentheses; "" if there is no guess."""
-    if code and Path(code).exists():
+    if code and os.path.exists(code):  # `Path.exists` raises if a name is too long
         return f" (did you mean 'net:{code}'?)"
     close = difflib.get_close_matches(code.split(":")[0], PLAYERS, n=1)
     if close:
@@ -119,7 +123,7 @@ def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], di
         key, equals, value = part.partition("=")
         if key in entry.options and bool(equals) == entry.options[key]:
             options[key] = value if equals else True
-        elif equals and not Path(part).exists():
+        elif equals and not os.path.exists(part):
             raise ValueError(f"{name!r} has no option {part!r}: {entry.help}")
         else:
             values.append(part)
@@ -146,8 +150,11 @@ def _refuse_old_forms(code: str) -> None:
 
 def _make_own(module: str, function: str) -> Player:
     try:
-        player = getattr(_import_own(module), function)()
-    except Exception as error:  # foreign code raises anything
+        make_player = getattr(_import_own(module), function, None)
+        if make_player is None:
+            raise AttributeError(f"it has no function {function}")
+        player = make_player()
+    except (Exception, SystemExit) as error:  # foreign code raises anything
         raise ValueError(f"cannot make a player by {module}:{function}: {type(error).__name__}: {error}") from error
     if not callable(getattr(player, "act", None)):
         raise ValueError(f"{module}:{function}() gave {player!r}, which has no method act(view)")
@@ -155,15 +162,20 @@ def _make_own(module: str, function: str) -> Player:
 
 
 def _import_own(module: str) -> ModuleType:
-    """Import a module by its dotted name, or a file that ends in .py, whose folder may hold other modules for it."""
+    """Import a module by its dotted name, or a file that ends in .py, whose folder may hold other modules for it.
+
+    A file `__init__.py` is imported as the package that it is, so that it can import the files beside it relatively.
+    """
     if not module.endswith(".py"):
         return importlib.import_module(module)
     path = Path(module).resolve()
-    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    places = [str(path.parent)] if path.stem == "__init__" else None
+    name = f"{_file_name(path)}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     if name not in sys.modules:
-        if str(path.parent) not in sys.path:
-            sys.path.append(str(path.parent))
-        spec = importlib.util.spec_from_file_location(name, path)
+        beside = str(path.parent.parent if places else path.parent)
+        if beside not in sys.path:
+            sys.path.append(beside)
+        spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=places)
         if spec is None or spec.loader is None or not path.exists():
             raise ImportError(f"there is no file {module}")
         loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -218,10 +230,17 @@ def _shorten(code: str) -> str:
     name, _, text = code.partition(":")
     if name in PLAYERS:
         return f"{name}:{text.rstrip('/').split('/')[-1]}" if "/" in text else code
-    return name.removesuffix(".py").split("/")[-1].split(".")[-1] if text == "make" else code
+    if text != "make":
+        return code
+    return _file_name(Path(name)) if name.endswith(".py") else name.split(".")[-1]
+
+
+def _file_name(path: Path) -> str:
+    """Return the name of a Python file without its ending; that of a package is the name of its folder."""
+    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def help_text() -> str:
     """Return text that lists the player codes, with one line of help for each."""
-    lines = [f"  {name:8} {entry.help}" for name, entry in PLAYERS.items()]
-    return "\n".join(["codes of players:", "", *lines, f"  {OWN_PLAYER}   your own, made by calling the function"])
+    rows = format_rows((name, entry.help) for name, entry in PLAYERS.items())
+    return f"codes of players:\n\n{rows}\n\nyour own player, made by calling the function:\n\n  {OWN_PLAYER}"

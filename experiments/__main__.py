@@ -1,9 +1,15 @@
 """Command line of the experiments: `python -m experiments QUESTION [options]`. `README.md` lists the answers."""
 
+from agents.tools.startup import begin_command
+
+if __name__ == "__main__":
+    begin_command()
+
 import sys
 from collections.abc import Sequence
 
 from agents.tools.command import USAGE_ERROR, run_verb
+from agents.tools.options import format_rows
 from experiments.questions import GROUPS, QUESTIONS
 
 
@@ -18,10 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def list_questions() -> str:
     """Return the help text of `python -m experiments`: a line for each question, in groups."""
+    lines = ["usage: python -m experiments QUESTION [options]   (QUESTION --help lists them)"]
     width = max(map(len, QUESTIONS))
-    lines = ["usage: python -m experiments QUESTION [options]   (QUESTION --help lists its options)"]
     for title, verbs in GROUPS.items():
-        lines += ["", f"{title}:", *(f"  {name:{width}}  {verb.help}" for name, verb in verbs.items())]
+        lines += ["", f"{title}:", format_rows((f"{name:{width}}", verb.help) for name, verb in verbs.items())]
     return "\n".join(lines)
 
 

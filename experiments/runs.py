@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from agents.arena.estimates import BOOTSTRAPS, INTERVAL, Estimate
-from agents.tools.command import INTERRUPTED
 from agents.tools.files import UserError, check_same_settings
+from agents.tools.startup import INTERRUPTED
 from train.config import Config
 from train.storage import CONFIG, CURVE, EVALUATION, create_run_folder
 

@@ -2,7 +2,16 @@
 
 PettingZoo (AEC): `from felicity_env import felicity_v0`. Many games in parallel: `Batch`. Gymnasium, with one learning
 seat: `gymnasium.make("felicity_env:felicity/Seat-v0")`. The rules are in RULES.md.
+
+Importing this package registers both environments. Gymnasium imports it because of the name before the colon;
+`pettingzoo.make("aec", "felicity/felicity-v0")` finds its environment only after `import felicity_env`.
 """
+
+import signal
+import sys
+
+if sys.argv[:1] == ["-m"] and "felicity_env" in sys.orig_argv:  # python -m felicity_env: Ctrl-C ends the imports below
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import gymnasium
 import pettingzoo

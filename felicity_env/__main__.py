@@ -1,5 +1,8 @@
 """Command `python -m felicity_env`: prints the version, an example position and pointers to commands and documents."""
 
+import sys
+from collections.abc import Sequence
+
 from felicity_env import RULES_VERSION, __version__, notation
 from felicity_env.render.text import render_view
 
@@ -20,13 +23,30 @@ From a checkout:     python -m agents --help         measure players and explain
 Examples and rules:  README.md and felicity_env/RULES.md"""
 
 
-def main() -> None:
-    """Print the version, an example position as the seat to act sees it, and pointers to commands and documents."""
+HELP = f"""\
+usage: python -m felicity_env
+
+Print the version, an example position as the seat to act sees it, and pointers.
+It has no options.
+
+{NEXT}"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the version, an example position and pointers to commands and documents; return the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in ("-h", "--help"):
+        print(HELP)
+        return 0
+    if words:
+        print(f"error: python -m felicity_env has no options, not {' '.join(words)}", file=sys.stderr)
+        return 2
     state = notation.loads(GAME).final_states()[0]
     print(f"felicity-env {__version__}, rules {RULES_VERSION}\n")
     print(render_view(state, int(state.seat)))
     print(f"\n{NEXT}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

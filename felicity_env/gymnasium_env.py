@@ -22,7 +22,7 @@ from felicity_env.game_record import is_integer, to_actions
 from felicity_env.learners import SingleLearnerGames, check_opponents
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, VERSIONS
 from felicity_env.player import Player, RandomPlayer
-from felicity_env.render.text import render_view
+from felicity_env.render.text import RENDER_MODES, check_render_mode, render_view
 from felicity_env.setups import choose_setup
 
 ILLEGAL = {
@@ -71,7 +71,7 @@ class SeatVectorEnv(VectorEnv):
         if illegal not in ILLEGAL:
             raise ValueError(f"illegal must be one of {list(ILLEGAL)}, not {illegal!r}")
         if render_mode is not None:
-            raise ValueError("many games cannot be rendered; make a single environment to look at one")
+            raise TypeError("many games cannot be rendered; make a single environment to look at one")
         self.num_envs, self.illegal = num_envs, illegal
         self.setup = choose_setup(num_players, setup)
         self.batch = Batch(num_envs, reward=reward, open_mice=open_mice, setup=self.setup, threads=threads)
@@ -146,14 +146,15 @@ class SeatEnv(gymnasium.Env):
     """Environment with one learner that plays one game at a time; wraps a `SeatVectorEnv` with one game.
 
     num_players, seat, opponents, illegal, reward, open_mice, setup: as for `SeatVectorEnv`. render_mode: "ansi"
-    (`render` returns the table as text, as the learner may know it), "human" (it is printed after each step) or None.
+    (`render` returns the table as text, as the learner may know it), "human" (it is printed at each `reset` and after
+    each step) or None; any other raises `TypeError`. At the end the text is the final table.
 
     `reset(seed=s)` deals game 0 of `Batch(seed=s)`. `info` has `action_mask` int8 [NUM_ACTIONS] and `seat`; at the end
     also `score`, `cat_points`, `mice` and `rank`.
     """
 
     metadata = {  # noqa: RUF012 - as Gymnasium has it
-        "render_modes": ["ansi", "human"],
+        "render_modes": [*RENDER_MODES],
         "render_fps": 1,
         **VERSIONS,
     }
@@ -170,8 +171,7 @@ class SeatEnv(gymnasium.Env):
         setup: Setup | str | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode must be None, 'ansi' or 'human', not {render_mode!r}")
+        check_render_mode(render_mode)
         self.render_mode = render_mode
         self._vector = SeatVectorEnv(
             1,
@@ -196,6 +196,8 @@ class SeatEnv(gymnasium.Env):
         if not has_next:  # after the end of a game the vector environment has dealt the next one already
             self._vector.reset(seed=seed, options=options)
         self._over, self._playing = False, True
+        if self.render_mode == "human":
+            self.render()
         return self._vector.games.observations[0].copy(), self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:

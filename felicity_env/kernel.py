@@ -68,7 +68,7 @@ def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
     if _CONFIG.DISABLE_JIT:
         return function
     compiled: Any = numba.njit(**_OPTIONS | options)(function)
-    saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(Path(function.__code__.co_filename).resolve())
+    saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(_source(function))
     try:
         compiled._cache = _Cache(function)
         return compiled
@@ -80,16 +80,19 @@ def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
 
 
 class _Cache(numba.core.caching.FunctionCache):
-    """Numba's file cache of one function, in which damaged files are made anew and a full disk is no error."""
+    """Numba's file cache of one function: says when code is compiled, does without damaged files or a full disk."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code for a signature, or None if there is none or its files are damaged."""
         try:
-            return super().load_overload(sig, target_context)
+            code = super().load_overload(sig, target_context)
         except Exception as error:  # a damaged pickle raises anything
             _report_once(f"the cache of compiled code is damaged and is made anew ({type(error).__name__})")
             self._empty()
-            return None
+            code = None
+        if code is None:
+            _announce_compilation(_source(self._py_func))
+        return code
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the machine code for a signature; if that fails, it is compiled again in the next process."""
@@ -105,28 +108,34 @@ class _Cache(numba.core.caching.FunctionCache):
             self.disable()
 
 
-@functools.cache
 def _report_once(message: str) -> None:
-    print(f"felicity_env: {message}", file=sys.stderr, flush=True)
+    _print_once(f"felicity_env: {message}")
+
+
+@functools.cache
+def _print_once(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 @functools.cache
 def _cache_folder(source: Path) -> str:
-    """Return the folder for the compiled code of a Python file; if it is new, say on stderr that code is compiled."""
+    """Create and return the folder for the compiled code of a Python file."""
     folder = _cache_root() / code_digest(source)
-    if not folder.exists():
-        _announce_compilation(source.relative_to(project_root(source)).parts[0])
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            _report_once(f"compiled code cannot be kept in {folder}: {error.strerror}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _report_once(f"compiled code cannot be kept in {folder}: {error.strerror}")
     return str(folder)
 
 
-@functools.cache
-def _announce_compilation(package: str) -> None:
-    message = f"{package}: compiling for this machine (once per version, some seconds) ..."
-    print(message, file=sys.stderr, flush=True)
+def _source(function: Callable[..., Any]) -> Path:
+    return Path(function.__code__.co_filename).resolve()
+
+
+def _announce_compilation(source: Path) -> None:
+    """Print once per package, that of a Python file, that its code is compiled, which takes a while."""
+    package = source.relative_to(project_root(source)).parts[0]
+    _print_once(f"{package}: compiling for this machine (once per version, some seconds) ...")
 
 
 @functools.cache

@@ -217,8 +217,28 @@ def describe(observation: np.ndarray) -> dict[str, Any]:
     Seats are relative (0 is the observing seat), cards are 0..9 in the order of R1.1. Raises `ValueError` on another
     shape, or on numbers that are not finite.
 
-    Keys: `num_players`, `round`, `phase`, `position`, `hand`, `row`, `face_up`, `pots`, `pass_pays`, `bids`,
-    `in_auction`, `cat_points`, `played`, `dummy_played`, `mice`, `bank`, `high_bid`, `opponent_mice`, `last_round`.
+    Keys
+
+    - `num_players` (int): number of seats.
+    - `round` (int): number of the round, from 0.
+    - `phase` (str): "place", "auction" or "over".
+    - `position` (int): place of the observing seat after the start seat, clockwise; 0 is the start seat itself.
+    - `hand` (list of int): cards in hand.
+    - `row` (list of int or None): card in each slot that is filled, from slot 0; None is a card that is not seen.
+    - `face_up` (int): number of slots that are turned face up, from slot 0.
+    - `pots` (list of int): mice on each mouse card.
+    - `pass_pays` (int): mice that a pass would bring now.
+    - `bids` (list of int): bid of each seat; 0 if it has not bid or has passed.
+    - `in_auction` (list of bool): whether each seat has not passed in this round.
+    - `cat_points` (list of int): sum of the cats that each seat has won.
+    - `played` (list of lists of int): cards that each seat placed in earlier rounds.
+    - `dummy_played` (list of int): cards that the dummy turned in earlier rounds; empty without a dummy.
+    - `mice` (int): mice of the observing seat.
+    - `bank` (int): mice in the bank.
+    - `high_bid` (int): highest bid; 0 if there is none.
+    - `opponent_mice` (list of int, or None): mice of each other seat, from the left neighbour; None unless `open_mice`.
+    - `last_round` (tuple, or None): buyer of the last sack (int, or None if nobody bought), its price (int) and its
+      value (int); None in the first round.
     """
     observation = np.asarray(observation)
     if observation.shape != (OBS_SIZE,):

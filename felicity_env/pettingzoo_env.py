@@ -30,7 +30,7 @@ from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, PRIVILEGED_SIZE, VERSIONS, observe, observe_everything
 from felicity_env.player import View
 from felicity_env.random_stream import check_seed, decision_seed, game_seed
-from felicity_env.render.text import render_everything, render_view
+from felicity_env.render.text import RENDER_MODES, check_render_mode, render_everything, render_view
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.setups import choose_setup
 
@@ -87,7 +87,8 @@ class raw_env(AECEnv):
         - num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
         - reward: "win", "margin", "score" or "round"; see Rewards.
         - open_mice: show each agent how many mice the others hold, which follows from public payments (R8.2).
-        - render_mode: "ansi" (`render` returns text), "human" (text is printed after every step) or None.
+        - render_mode: "ansi" (`render` returns text), "human" (text is printed at `reset` and after every step) or None;
+          any other raises `TypeError`. At the end the text is the final table.
         - setup: a `Setup`, the name of one in `SETUPS`, or a file that ends in .json with the fields of `Setup`.
 
     Agents
@@ -135,7 +136,7 @@ class raw_env(AECEnv):
 
     metadata = {  # noqa: RUF012 - PettingZoo declares it on the instance
         "name": "felicity_v0",
-        "render_modes": ["ansi", "human"],
+        "render_modes": [*RENDER_MODES],
         "is_parallelizable": False,
         "render_fps": 1,
         **VERSIONS,
@@ -151,8 +152,7 @@ class raw_env(AECEnv):
         setup: Setup | str | None = None,
     ) -> None:
         super().__init__()
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode must be None, 'ansi' or 'human', not {render_mode!r}")
+        check_render_mode(render_mode)
         self.setup = choose_setup(num_players, setup)
         self.reward, self.open_mice, self.render_mode = reward, bool(open_mice), render_mode
         self._reward_code = reward_code(reward)
@@ -198,6 +198,8 @@ class raw_env(AECEnv):
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos = {agent: {} for agent in self.agents}
         self._skip_agent_selection = None
+        if self.render_mode == "human":
+            self.render()
 
     def _find_next_game(self, seed: int | None) -> tuple[int, int]:
         """Return the seed of the stream of games and the index of the next game in it."""

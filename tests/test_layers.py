@@ -44,7 +44,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     "train": (
         ("__init__", "algorithms", "networks", "opponents", "rollout"),
         ("config",),
-        ("storage",),
+        ("storage", "initial_policy"),
         ("trainer",),
         ("maskable_ppo", "selfplay"),
         ("command",),

@@ -1,9 +1,16 @@
 """`python -m train [ALGORITHM]`: train a player, evaluate it, and store everything in a run folder."""
 
+from agents.tools.startup import begin_command
+
+if __name__ == "__main__":
+    begin_command()
+
 import sys
 from collections.abc import Sequence
 
 from agents.tools.command import exit_status
+from agents.tools.options import format_rows
+from agents.tools.startup import raise_at_ctrl_c
 from train.algorithms import ALGORITHMS, DEFAULT
 
 
@@ -20,18 +27,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _train(words: Sequence[str]) -> int:
     from train.command import read_arguments, train  # imported late, because it takes seconds
 
-    return train(*read_arguments(words))
+    config, named = read_arguments(words)
+    raise_at_ctrl_c()
+    return train(config, named)
 
 
 def _usage() -> str:
-    width = max(map(len, ALGORITHMS))
-    lines = [
-        f"  {name:{width}}  {algorithm.help}{' (default)' if name == DEFAULT else ''}"
-        for name, algorithm in ALGORITHMS.items()
+    rows = [
+        ("python -m train [ALGORITHM] [options]", "train a player; ALGORITHM --help lists them"),
+        ("python -m train --resume RUN", "continue a stopped run; --total-timesteps N extends one"),
     ]
-    start = "usage: python -m train [ALGORITHM] [options]   (ALGORITHM --help lists its options)"
-    resume = "       python -m train --resume RUN            (continues a stopped run; --total-timesteps N extends one)"
-    return "\n".join([start, resume, "", *lines])
+    algorithms = [
+        (name, f"{algorithm.help}{' (default)' if name == DEFAULT else ''}") for name, algorithm in ALGORITHMS.items()
+    ]
+    return f"usage:\n\n{format_rows(rows)}\n\nalgorithms:\n\n{format_rows(algorithms)}"
 
 
 if __name__ == "__main__":

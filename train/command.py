@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,8 +13,10 @@ from rich.console import Console
 from agents.arena.evaluate import build_table
 from agents.checkpoint_file import list_checkpoints
 from agents.policy_file import policy_json
-from agents.tools.command import python_command, read_settings
+from agents.tools.command import python_command
 from agents.tools.files import UserError, lock_folder, write_json
+from agents.tools.options import read_settings
+from agents.tools.startup import INTERRUPTED
 from agents.tools.threads import use_one_blas_thread
 from train.algorithms import DEFAULT, load_trainer
 from train.config import Config, read_config
@@ -59,10 +62,22 @@ def train(config: Config, named: Collection[str] = ()) -> int:
             return _learn(_resume(config, total, console), console)
     folder = choose_run_folder(config)
     # The trainer comes before the folder, because it refuses impossible settings.
-    trainer = load_trainer(config.algorithm)(config, folder)
+    trainer = _create_trainer(config, folder)
     create_run_folder(replace(config, out=folder))
     with lock_folder(folder):
         return _learn(trainer, console)
+
+
+def _create_trainer(config: Config, folder: Path) -> Trainer:
+    """Create the trainer of a run; raise `UserError` if the machine has not enough memory for it."""
+    try:
+        return load_trainer(config.algorithm)(config, folder)
+    except (MemoryError, RuntimeError) as error:
+        words = ("alloc", "memory", "overflow")  # torch has no error of its own for memory
+        if isinstance(error, MemoryError) or any(word in str(error) for word in words):
+            sizes = "--num-envs, --num-steps or --hidden-sizes"
+            raise UserError(f"there is not enough memory for a run of this size; make {sizes} smaller") from error
+        raise
 
 
 def _resume(given: Config, total: int | None, console: Console) -> Trainer:
@@ -76,7 +91,7 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     if total is not None and total <= before:
         raise UserError(f"--total-timesteps is the new total: it must be more than the run's {before:,}, not {total:,}")
     config = replace(config, threads=given.threads, total_timesteps=total or before)
-    trainer = load_trainer(config.algorithm)(config, folder)
+    trainer = _create_trainer(config, folder)
     report = lambda text: _print(console, text)  # noqa: E731
     if list_checkpoints(folder) or policy_json(folder).exists():
         trainer.restore(report)
@@ -101,9 +116,7 @@ def _extend(trainer: Trainer, before: int) -> None:
 
 def _describe_extension(config: Config, timesteps: int, before: int) -> str:
     """Describe the learning rate and the entropy bonus with which an extended run goes on."""
-    done = timesteps / config.total_timesteps
-    rate = config.learning_rate * (1 - done)
-    entropy = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done
+    rate, entropy = config.compute_schedule(timesteps)
     return (
         f"extended from {before:,} to {config.total_timesteps:,} decisions: learning rate goes on at {rate:.2g} and "
         f"falls to zero, the weight of the entropy bonus goes on at {entropy:.2g} towards {config.ent_coef_end:.2g}"
@@ -127,7 +140,7 @@ def _learn(trainer: Trainer, console: Console) -> int:
         _print(console, f"stopped and saved after {trainer.timesteps:,} decisions")
         _print(console, f"continue:   {python_command('train')} --resume {quoted}")
         _print(console, f"evaluate:   {python_command('agents')} evaluate {quoted}")
-        return 130
+        return INTERRUPTED
     _print(console, "evaluating ...")
     return _show_results(trainer, run.finish(trainer.layers(), trainer.timesteps), console)
 

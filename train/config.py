@@ -31,6 +31,7 @@ GPU_FACTOR = 16  # a GPU is as fast with large batches: as many updates, from be
 # If the user sets one of these settings, all defaults are those of a CPU, also on a GPU.
 SIZES = ("num_envs", "num_steps", "batch_size", "total_timesteps")
 NOT_STORED = ("out", "resume", "allow", "threads", "save_minutes")  # settings that do not change what a run learns
+MAX_SIZE = 2**31 - 1  # larger sizes overflow when memory is requested, instead of being refused
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 
 
@@ -49,7 +50,7 @@ class Config(SeveralSetups):
     seed: int = 0
     """Seed of initial weights, games and opponents, 0 to 2**32 - 1. On a CPU the same seed gives the same policy."""
     out: Path | None = None
-    """Folder to create for the run; it must not exist yet. Default: a new folder in `runs/`."""
+    """Folder to create for the run, or an empty one. Default: a new folder in `runs/`."""
     resume: Path | None = None
     """Folder of a stopped or finished run to continue with its stored settings. Only --total-timesteps (a new, larger
     total), --threads and --allow may be given with it."""
@@ -86,6 +87,9 @@ class Config(SeveralSetups):
     """Lambda of generalised advantage estimation (GAE). 1 is Monte Carlo; lower values trade variance for bias."""
     clip_coef: float = 0.2
     """Clip range of the probability ratio in PPO. A smaller range keeps an updated policy closer to the one before."""
+    init: str | None = None
+    """Run folder (whose critic is loaded too) or policy.json to start from; network and --open-mice must fit it.
+    Default: random weights."""
     hidden_sizes: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, in the policy network and in the separate value network. Larger ones are slower."""
     threads: int | None = None
@@ -108,9 +112,11 @@ class Config(SeveralSetups):
         check_positive(self, "curve_every", "learning_rate", "reward_scale", "clip_coef", "save_minutes")
         check_at_least(self, curve_deals=2, evaluation_deals=2, threads=1)  # an interval needs two deals
         check_not_negative(self, "ent_coef", "ent_coef_end")
+        check_range(self, 1, MAX_SIZE, "num_envs", "num_steps", "batch_size")
         check_range(self, 0, 1, "gamma", "gae_lambda")
         check_range(self, 0, MAX_TRAINING_SEED, "seed")
         require(bool(self.hidden_sizes) and min(self.hidden_sizes) > 0, "--hidden-sizes must be positive")
+        require(max(self.hidden_sizes) <= MAX_SIZE, f"--hidden-sizes must be at most {MAX_SIZE}")
         named = list_setups(self.setup, self.num_players)
         require(self.num_envs >= len(named), "--num-envs must be at least the number of setups named")
         unknown = _find_unknown(self.against)
@@ -145,6 +151,11 @@ class Config(SeveralSetups):
     def weights(self) -> dict[str, float]:
         """Weight of each opponent in `mix`, {name: weight}."""
         return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in self.mix)}
+
+    def compute_schedule(self, timesteps: int) -> tuple[float, float]:
+        """Return the learning rate and the weight of the entropy bonus after learning from `timesteps` decisions."""
+        done = min(1.0, timesteps / self.total_timesteps)
+        return self.learning_rate * (1 - done), self.ent_coef + (self.ent_coef_end - self.ent_coef) * done
 
     @property
     def rollout_size(self) -> int:

@@ -27,6 +27,7 @@ from felicity_env.learners import SingleLearnerGames
 from felicity_env.observation import OBS_HIGH, OBS_LOW
 from train import storage
 from train.config import Config
+from train.initial_policy import InitialPolicy, load_initial_policy
 from train.opponents import PAST, SELF, OpponentPool
 from train.trainer import Interrupt, Progress, Run
 
@@ -144,6 +145,18 @@ class MaskablePPOTrainer:
         self.updates = 0
         self.env = self._create_env(restarted_at=0)
         self.model = build_model(config, self.env)
+        if start := load_initial_policy(config, folder, activation=self.run.activation):
+            self._start_from(start)
+
+    @torch.no_grad()
+    def _start_from(self, start: InitialPolicy) -> None:
+        policy: Any = self.model.policy
+        for linear, (weight, bias) in zip(self._list_linear(), start.layers, strict=True):
+            linear.weight.copy_(torch.from_numpy(weight.T.copy()))
+            linear.bias.copy_(torch.from_numpy(bias.copy()))
+        critic = storage.arrays_to_tensors("policy.", start.checkpoint)
+        critic = {name: tensor for name, tensor in critic.items() if "value_net" in name}
+        policy.load_state_dict(policy.state_dict() | critic)
 
     def _create_env(self, *, restarted_at: int) -> SingleLearnerVecEnv:
         """Create the environment with new games, which depend on `restarted_at`, the decisions learned from so far."""
@@ -172,9 +185,12 @@ class MaskablePPOTrainer:
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
+        return [(m.weight.detach().numpy().T.copy(), m.bias.detach().numpy().copy()) for m in self._list_linear()]
+
+    def _list_linear(self) -> list[Any]:
+        """List the linear layers of the policy network, from the observation to the logits."""
         policy: Any = self.model.policy
-        linear = [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
-        return [(m.weight.detach().numpy().T.copy(), m.bias.detach().numpy().copy()) for m in linear]
+        return [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
 
     def player(self) -> NetworkPlayer:
         """Return the current policy as a player."""
@@ -207,7 +223,7 @@ def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> Maskable
     return MaskablePPO(
         "MlpPolicy",
         env,
-        learning_rate=lambda left: config.learning_rate * left,
+        learning_rate=config.learning_rate,  # at the start; the callback then sets it before each rollout
         n_steps=config.num_steps,
         batch_size=config.batch_size,
         n_epochs=config.update_epochs,
@@ -222,7 +238,7 @@ def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> Maskable
 
 
 class _TrainingCallback(BaseCallback):
-    """Callback that renews opponents, sets the entropy bonus, measures, saves, shows progress, and stops on Ctrl-C."""
+    """Callback that renews opponents, follows the schedule, measures, saves, shows progress, and stops on Ctrl-C."""
 
     def __init__(self, trainer: MaskablePPOTrainer, progress: Progress, interrupt: Interrupt) -> None:
         super().__init__()
@@ -258,12 +274,17 @@ class _TrainingCallback(BaseCallback):
         trainer.pool.update(newest)
         if trainer.updates and trainer.updates % config.remember_every == 0:
             trainer.pool.remember(newest, trainer.updates // config.remember_every)
-        done = self.num_timesteps / config.total_timesteps
-        self.model.ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done  # type: ignore[attr-defined]
+        self._set_schedule()
         if trainer.run.is_curve_due(trainer.timesteps):
             self._measure()
         elif trainer.run.is_save_due():
             trainer.save()
+
+    def _set_schedule(self) -> None:
+        """Set learning rate and entropy bonus for the update after this rollout."""
+        model: Any = self.model
+        learning_rate, model.ent_coef = self.trainer.config.compute_schedule(self.num_timesteps)
+        model.lr_schedule = lambda left: learning_rate
 
     def _on_rollout_end(self) -> None:
         self._played = time.monotonic() - self._clock
@@ -276,3 +297,7 @@ class _TrainingCallback(BaseCallback):
         point = trainer.run.add_to_curve(trainer.layers(), trainer.timesteps, self.logger)
         trainer.save()
         self.progress.show_strength(point)
+
+
+if __name__ == "__main__":
+    raise SystemExit("this module is no command; run  python -m train maskable-ppo")

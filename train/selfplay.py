@@ -21,16 +21,15 @@ import torch
 from stable_baselines3.common.logger import Logger
 from torch import Tensor, nn
 
-from agents.checkpoint_file import list_checkpoints, load_checkpoint
-from agents.mixture import load_policy_player
-from agents.network import NetworkPlayer
-from agents.policy_file import Layers, policy_json
+from agents.checkpoint_file import load_checkpoint
+from agents.policy_file import Layers
 from agents.tools.files import UserError
-from agents.tools.settings import check_not_negative, check_positive, check_range, option_name, require
+from agents.tools.settings import check_not_negative, check_positive, check_range, require
 from felicity_env import game_seed
 from train import storage
 from train.config import Config, choose_device
-from train.networks import ACTIVATION, ActorCritic, match_network
+from train.initial_policy import InitialPolicy, load_initial_policy
+from train.networks import ACTIVATION, ActorCritic
 from train.opponents import OpponentPool
 from train.rollout import Rollout, compute_advantages, sample
 from train.trainer import Interrupt, Progress, Run
@@ -60,8 +59,6 @@ class SelfplayConfig(Config):
     Setting --num-envs, --num-steps, --batch-size or --total-timesteps keeps the defaults of a CPU."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it."""
-    init: str | None = None
-    """Run folder (whose critic is loaded too) or policy.json to start from; network and --open-mice must fit it."""
     raises: bool = False
     """Compute a bid's logit from two outputs, for the bid and for its raise over the highest bid, and add them."""
     kl_coef: float = 0.0
@@ -97,8 +94,8 @@ class SelfplayTrainer:
         self.policy, self.average = (
             ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device) for _ in range(2)
         )
-        if config.init and not list_checkpoints(folder):
-            self._load_policy(config.init)
+        if start := load_initial_policy(config, folder, activation=ACTIVATION):
+            self._start_from(start)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
         self.batch = self.run.create_games(game_seed(config.seed, _GAMES, 0), threads=self.threads)
         self.games = OpponentPool(config.weights).begin_games(self.batch)
@@ -111,25 +108,11 @@ class SelfplayTrainer:
         self._show_part: Callable[[float], Any] = lambda part: None  # shows which part of an iteration is done
         self._is_stopped: Callable[[], bool] = lambda: False
 
-    def _load_policy(self, path: str) -> None:
-        """Read the policy to start from, with its critic if one is stored; raise `ValueError` if it does not fit."""
-        player, *others = load_policy_player(path).members
-        if others:
-            raise ValueError(f"--init {path}: it is a mixture; name one of its policies, such as {path}/0")
-        if mismatch := self._find_mismatch(player):
-            raise ValueError(f"--init {path}: {mismatch}")
-        self.policy.load_layers(player.layers)
-        self.average.load_layers(player.layers)
-        if critic := _load_critic(policy_json(Path(path)).parent):
+    def _start_from(self, start: InitialPolicy) -> None:
+        self.policy.load_layers(start.layers)
+        self.average.load_layers(start.layers)
+        if critic := storage.arrays_to_tensors("policy.critic.", start.checkpoint):
             self.policy.critic.load_state_dict(critic)
-
-    def _find_mismatch(self, player: NetworkPlayer) -> str:
-        """Return the reason why the run cannot start from the policy of `player`; an empty text if it can."""
-        if player.activation != ACTIVATION:
-            return f"that network has {player.activation} between its layers, this trainer's have {ACTIVATION}"
-        needed = {name: value for name, value in match_network(player).items() if value != getattr(self.config, name)}
-        options = " ".join(_format_option(name, value) for name, value in needed.items())
-        return f"that network needs {options}" if needed else ""
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
@@ -175,9 +158,8 @@ class SelfplayTrainer:
     def run_iteration(self) -> dict[str, float]:
         """Play a rollout and update the policy from it; return values for the log (as in SB3), or {} if stopped."""
         config, started = self.config, time.monotonic()
-        done = min(1.0, self.timesteps / config.total_timesteps)
-        learning_rate = self.optimizer.param_groups[0]["lr"] = config.learning_rate * (1 - done)
-        ent_coef = config.ent_coef + (config.ent_coef_end - config.ent_coef) * done
+        learning_rate, ent_coef = config.compute_schedule(self.timesteps)
+        self.optimizer.param_groups[0]["lr"] = learning_rate
         if not self.collect_rollout():
             return {}
         played = time.monotonic() - started
@@ -372,18 +354,5 @@ def compute_explained_variance(data: dict[str, Tensor]) -> float:
     return float(1 - data["advantages"].var() / variance) if variance > 0 else 0.0
 
 
-def _format_option(name: str, value: Any) -> str:
-    """Format a setting as an option of the command line, such as `--hidden-sizes 128 128`."""
-    if isinstance(value, bool):
-        return option_name(name if value else f"no_{name}")
-    return f"{option_name(name)} {' '.join(map(str, value))}"
-
-
-def _load_critic(folder: Path) -> dict[str, Tensor]:
-    """Return the critic's tensors from the newest checkpoint of a self-play run; empty if there is no checkpoint.
-
-    A good policy needs a trained critic: updates with an untrained one would spoil the policy.
-    """
-    if not list_checkpoints(folder):
-        return {}
-    return storage.arrays_to_tensors("policy.critic.", load_checkpoint(folder, report=print).arrays)
+if __name__ == "__main__":
+    raise SystemExit("this module is no command; run  python -m train selfplay")

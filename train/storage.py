@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from agents.policy_file import Layers
-from agents.tools.files import UserError, write_json
+from agents.tools.files import UserError, explain_os_errors, write_json
 from agents.tools.provenance import provenance
 from felicity_env.setups import setup_name
 from train.config import Config
@@ -25,28 +25,35 @@ Arrays = dict[str, np.ndarray]
 
 
 def choose_run_folder(config: Config) -> Path:
-    """Return the folder for a new run: `config.out`, or an unused name in `runs/`; raise `UserError` if it exists."""
+    """Return the folder for a new run: `config.out`, or an unused name in `runs/`.
+
+    Raises `UserError` if it exists, unless it is an empty folder.
+    """
     folder = config.out or _find_free_name(config)
-    if folder.exists():
+    if (folder / CONFIG).exists():
         resume = f"--resume {shlex.quote(str(folder))}"
         raise UserError(f"{folder} exists already; choose another --out, or continue the run in it with {resume}")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; choose another --out")
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty and holds no run; choose another --out")
     return folder
 
 
 def create_run_folder(config: Config) -> Path:
     """Create the folder of a new run with its config.json, and return it; `python -m train --resume` can start the run.
 
-    Raises `UserError` if the folder cannot be created; an existing folder is never changed.
+    Raises `UserError` if the folder cannot be created; one that holds anything is never changed.
     """
     folder = choose_run_folder(config)
-    try:
-        folder.mkdir(parents=True)
-    except OSError as error:
-        raise UserError(f"cannot create the run folder {folder}: {error.strerror}") from error
+    is_new = not folder.exists()
+    with explain_os_errors(f"cannot create the run folder {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
     try:
         write_json(folder / CONFIG, {"config": config.to_json(), **provenance()})
     except UserError:
-        folder.rmdir()
+        if is_new:
+            folder.rmdir()
         raise
     return folder
 

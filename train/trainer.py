@@ -17,14 +17,14 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
-from stable_baselines3.common.logger import Logger, configure
+from stable_baselines3.common.logger import Logger, make_output_format
 
 from agents.arena.estimates import bootstrap
 from agents.arena.matches import win_shares_against_copies
 from agents.checkpoint_file import save_checkpoint
 from agents.network import NetworkPlayer
 from agents.policy_file import POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
-from agents.tools.files import check_same_settings, write_atomically, write_json
+from agents.tools.files import check_same_settings, explain_os_errors, write_atomically, write_json
 from agents.tools.progress import format_duration
 from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
@@ -84,6 +84,20 @@ def prepare_process(threads: int | None) -> int:
     return number
 
 
+class RunLogger(Logger):
+    """Logger of a run whose errors, such as a full disk, are `UserError` and name its folder."""
+
+    def dump(self, step: int = 0) -> None:
+        """Write the recorded values for a step."""
+        with explain_os_errors(f"cannot write the logs in {self.dir}"):
+            super().dump(step)
+
+    def close(self) -> None:
+        """Close the files."""
+        with explain_os_errors(f"cannot write the logs in {self.dir}"):
+            super().close()
+
+
 class Run:
     """Training run: its settings, folder, learning curve and working time in seconds.
 
@@ -113,7 +127,10 @@ class Run:
 
     def create_logger(self, timesteps: int) -> Logger:
         """Create a logger that writes CSV and TensorBoard files; the name of their folder contains `timesteps`."""
-        return configure(str(self.folder / "logs" / f"from-{timesteps:012d}"), ["csv", "tensorboard"])
+        folder = self.folder / "logs" / f"from-{timesteps:012d}"
+        with explain_os_errors(f"cannot write the logs in {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            return RunLogger(str(folder), [make_output_format(kind, str(folder)) for kind in ("csv", "tensorboard")])
 
     def create_player(self, layers: Layers) -> NetworkPlayer:
         """Create a player from the network layers of a policy of this run."""

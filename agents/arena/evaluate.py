@@ -75,7 +75,7 @@ class Config(SeveralSetups):
     def code(self) -> str:
         """Code of the player to evaluate; a run folder or a checkpoint becomes `net:PATH`."""
         path = Path(self.player)
-        return f"net:{path}" if path.is_dir() or path.suffix == SUFFIX else self.player
+        return f"net:{path}" if os.path.isdir(path) or path.suffix == SUFFIX else self.player
 
     @property
     def others(self) -> tuple[str, ...]:

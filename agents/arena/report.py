@@ -1,6 +1,7 @@
 """Report of a tournament in Markdown: tables of its results, and links to its plots in the same folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,23 @@ _COLUMNS = [name.replace("_", " ") for name in DIGITS]
 
 def write_report(folder: Path, content: dict[str, Any], results: MatchResults) -> None:
     """Write `report.md` and the plots of a tournament into `folder`; if no match was completed, there are no plots."""
-    for name, draw in PLOTS.items() if content["results"]["ratings"] else ():
-        draw(folder / f"{name}.png", content["results"], results)
+    names = shorten_codes({code for match in results.blocks for code in match.codes})
+    content = content | {"results": _rename(content["results"], names)}
+    blocks = {
+        replace(match, codes=tuple(names[code] for code in match.codes)): b for match, b in results.blocks.items()
+    }
+    for name, draw in PLOTS.items() if blocks else ():
+        draw(folder / f"{name}.png", content["results"], MatchResults(blocks, results.failures))
     (folder / "report.md").write_text(render_report(content) + "\n")
+
+
+def _rename(values: Any, names: Mapping[str, str]) -> Any:
+    """Replace every player code in the values of a JSON file by its name."""
+    if isinstance(values, dict):
+        return {names.get(key, key): _rename(value, names) for key, value in values.items()}
+    if isinstance(values, list):
+        return [_rename(value, names) for value in values]
+    return names.get(values, values) if isinstance(values, str) else values
 
 
 def build_tables(results: dict[str, Any]) -> Iterator[Table | str]:
@@ -80,9 +95,8 @@ def render_report(content: dict[str, Any]) -> str:
 
 
 def _render_failure(failure: dict[str, str]) -> str:
-    return (
-        f"`{failure['code']}` failed and is left out: {failure['reason']}; in the game\n\n```text\n{failure['game']}```"
-    )
+    text = f"`{failure['code']}` failed and is left out: {failure['reason']}"
+    return f"{text}; in the game\n\n```text\n{failure['game']}```" if failure["game"] else text
 
 
 def _format_measures(measures: dict[str, Any]) -> list[str]:
@@ -146,5 +160,6 @@ def print_failures(failures: Sequence[dict[str, Any]], late: Sequence[dict[str, 
             f"{entry['code']} forfeited {entry['games']} games by taking too long; the first:\n{entry['first']}"
         )
     for failure in failures:
-        print_error(f"{failure['code']} failed and is left out: {failure['reason']}\nin the game\n{failure['game']}")
+        game = f"\nin the game\n{failure['game']}" if failure["game"] else ""
+        print_error(f"{failure['code']} failed and is left out: {failure['reason']}{game}")
     return 1 if failures else 0

@@ -3,7 +3,7 @@
 Every player plays alone against copies of every other player. If there are enough players, they also meet at mixed
 tables, at which all players differ. All matches use the same deals, and each deal is played in every rotation of the
 seats. After Ctrl-C the same command continues. The results are `result.json`, `report.md` and plots in the folder
-`--out`.
+`--out`. `--bots FOLDER` adds every bot of a folder: a class, a competition.
 """
 
 import os
@@ -18,8 +18,9 @@ from rich.console import Console
 
 from agents.arena import report
 from agents.arena.blocks import MEASURES, Blocks, estimate_measures
+from agents.arena.bots import read_bots
 from agents.arena.estimates import bootstrap, compare_paired
-from agents.arena.matches import Match, MatchResults, play_matches, summarize_pair
+from agents.arena.matches import Failure, Match, MatchResults, play_matches, summarize_pair
 from agents.arena.ratings import fit_ratings
 from agents.registry import is_search, make
 from agents.tools.files import write_json
@@ -39,6 +40,9 @@ class Config(SeveralSetups):
     players: tuple[str, ...] = ("pass", "random", "greedy", "anchor", "ev", "tuned")
     """Codes of the players, weakest first, separated by blanks, such as `anchor mc:200`.
     The code of your own player is `package.module:function`; the function returns the player."""
+    bots: Path | None = None
+    """Folder of bots that play too: its files `NAME.py`, and folders `NAME` with an `__init__.py`, that have a function
+    `make`. One that cannot be made is named and left out; names that begin with `_` or `.` are no bots."""
     num_deals: int = 500
     """Number of deals for each pair, each played in every rotation of the seats; more give narrower intervals."""
     search_deals: int | None = None
@@ -60,13 +64,18 @@ class Config(SeveralSetups):
     """Number of deals in a part of a match. Results are saved part by part; Ctrl-C loses only the parts in progress."""
 
     def __post_init__(self) -> None:
-        named = " ".join(self.players) or "none"
-        enough = len(self.players) >= 2 and len(set(self.players)) == len(self.players)
         for code in self.players:
             make(code)
-        require(enough, f"--players must name at least two different players, not {named}")
+        named, what = " ".join(self.entrants) or "none", "--players and --bots" if self.bots else "--players"
+        enough = len(self.entrants) >= 2 and len(set(self.entrants)) == len(self.entrants)
+        require(enough, f"{what} must name at least two different players, not {named}")
         check_at_least(self, num_deals=2, search_deals=2, mixed_deals=0, workers=1, deals_per_part=1, seed=0)
         super().__post_init__()
+
+    @property
+    def entrants(self) -> tuple[str, ...]:
+        """Codes of all players, and then of the bots that can play."""
+        return (*self.players, *(read_bots(self.bots).codes if self.bots else ()))
 
 
 def list_matches(config: Config) -> dict[Match, int]:
@@ -74,10 +83,10 @@ def list_matches(config: Config) -> dict[Match, int]:
     matches = {}
     search_deals = config.num_deals if config.search_deals is None else config.search_deals
     for setup in config.setups:
-        for one, rest in permutations(config.players, 2):
+        for one, rest in permutations(config.entrants, 2):
             matches[Match.one_against(one, rest, setup)] = search_deals if is_search(one, rest) else config.num_deals
         has_mixed = config.mixed_deals and setup.seats > 2  # with two seats every table is a pair
-        for table in combinations(sorted(config.players), setup.seats) if has_mixed else ():
+        for table in combinations(sorted(config.entrants), setup.seats) if has_mixed else ():
             matches[Match(table, setup)] = config.mixed_deals
     return matches
 
@@ -93,7 +102,7 @@ def summarize(config: Config, results: MatchResults) -> dict[str, Any]:
         "mixed": {setup_name(setup): measure_mixed(results, setup) for setup in setups},
         "ratings": {setup_name(setup): rate_players(results, setup) for setup in setups},
         "paired": compare_neighbours(config, results),
-        "failures": [failure._asdict() for failure in results.failures],
+        "failures": [failure._asdict() for failure in (*_list_absent(config), *results.failures)],
         "late": results.list_late(),
     }
 
@@ -136,8 +145,8 @@ def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, 
     """Return the difference in win share between each player and the one named before it, against the same copies."""
     rows = []
     for setup in config.setups:
-        for weaker, stronger in pairwise(config.players):
-            for rest in config.players:
+        for weaker, stronger in pairwise(config.entrants):
+            for rest in config.entrants:
                 pair = [results.blocks.get(Match.one_against(one, rest, setup)) for one in (stronger, weaker)]
                 if rest not in (weaker, stronger) and pair[0] and pair[1]:
                     deals = min(len(blocks.rounds) for blocks in pair if blocks)
@@ -145,6 +154,11 @@ def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, 
                     names = {"stronger": stronger, "weaker": weaker, "rest": rest}
                     rows.append({**describe_setup(setup), **names, **asdict(paired)})
     return rows
+
+
+def _list_absent(config: Config) -> tuple[Failure, ...]:
+    """List the bots that could not be made."""
+    return read_bots(config.bots).failures if config.bots else ()
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -155,6 +169,7 @@ def play_tournament(
 ) -> tuple[MatchResults, dict[str, Any]]:
     """Play or resume a tournament and write its results to `config.out`; return them and the data of `result.json`."""
     started = time.monotonic()
+    report.print_failures([failure._asdict() for failure in _list_absent(config)], [])
     with PartsProgress(console) as progress:
         results = play_matches(
             list_matches(config),

@@ -8,15 +8,15 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 from agents.tools.files import UserError, describe_error
+from agents.tools.options import format_rows, read_settings
+from agents.tools.startup import INTERRUPTED, raise_at_ctrl_c
 
-USAGE_ERROR, INTERRUPTED = 2, 130  # exit statuses
-ConfigT = TypeVar("ConfigT")
+USAGE_ERROR = 2  # exit status
 
 
 class Verb(NamedTuple):
@@ -27,15 +27,19 @@ class Verb(NamedTuple):
 
 
 def run_verb(
-    program: str, verbs: Mapping[str, Verb], arguments: Sequence[str] | None = None, *, footer: str = ""
+    program: str,
+    verbs: Mapping[str, Verb],
+    arguments: Sequence[str] | None = None,
+    *,
+    footer: Callable[[], str] | None = None,
 ) -> int:
-    """Run the verb that the first argument names, or list the verbs and `footer`; return the exit status.
+    """Run the verb that the first argument names, or list the verbs and `footer()`; return the exit status.
 
     program: package of the command, such as "agents". arguments: by default those of the command line.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help"):
-        print("\n\n".join([_format_usage(program, verbs), *([footer] if footer else [])]))
+        print("\n\n".join([_format_usage(program, verbs), *([footer()] if footer else [])]))
         return 0 if words else USAGE_ERROR
     if words[0] not in verbs:
         print_error(f"error: there is no {words[0]!r}; python -m {program} has {', '.join(verbs)}")
@@ -54,24 +58,10 @@ def run_module(module_name: str, prog: str, arguments: Sequence[str]) -> int:
         use_one_blas_thread()
         module = import_module(module_name)
         config = read_settings(module.Config, prog, arguments)
+        raise_at_ctrl_c()
         return module.main(config)
 
     return exit_status(work, interrupted=lambda: _advice(config))
-
-
-def read_settings(config_class: type[ConfigT], prog: str, arguments: Sequence[str], default: Any = None) -> ConfigT:
-    """Read settings from command-line arguments; those not named are the defaults, or those of `default`.
-
-    The dataclass checks them after tyro has read them, because tyro would put a box around the message.
-    """
-    import tyro  # takes a while, and a list of verbs does not need it
-
-    members = {"__post_init__": lambda self: None, "__doc__": config_class.__doc__}
-    unchecked: Any = type(config_class.__name__, (config_class,), members)
-    names = [field.name for field in fields(cast(Any, config_class))]
-    options = {} if default is None else {"default": unchecked(**{name: getattr(default, name) for name in names})}
-    values = tyro.cli(unchecked, prog=prog, args=list(arguments), **options)
-    return config_class(**{name: getattr(values, name) for name in names})
 
 
 def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str]) -> int:
@@ -115,6 +105,5 @@ def _advice(config: Any) -> str:
 
 
 def _format_usage(program: str, verbs: Mapping[str, Verb]) -> str:
-    width = max(map(len, verbs))
-    lines = [f"  {name:{width}}  {verb.help}" for name, verb in verbs.items()]
-    return "\n".join([f"usage: python -m {program} VERB [options]   (VERB --help lists its options)", "", *lines])
+    rows = format_rows((name, verb.help) for name, verb in verbs.items())
+    return f"usage: python -m {program} VERB [options]   (VERB --help lists them)\n\n{rows}"

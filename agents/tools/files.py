@@ -17,7 +17,7 @@ class UserError(Exception):
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
     """Write a file by `write(temporary)` and rename it to `path`; if that fails, change nothing, raise `UserError`."""
-    temporary = path.with_name(path.name + ".part")
+    temporary, kept = path.with_name(path.name + ".part"), path.exists()
     try:
         write(temporary)
         with temporary.open("rb+") as file:
@@ -26,7 +26,17 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
         _sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {_reason(error)}; the file that was there is unchanged") from error
+        unchanged = "; the file that was there is unchanged" if kept else ""
+        raise UserError(f"cannot write {path}: {_reason(error)}{unchanged}") from error
+
+
+@contextmanager
+def explain_os_errors(what: str) -> Iterator[None]:
+    """Turn an error of the operating system inside this context into a `UserError` that begins with `what`."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{what}: {_reason(error)}") from error
 
 
 def write_json(path: Path, values: Any) -> None:

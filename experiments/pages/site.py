@@ -59,7 +59,7 @@ def read_pages(folder: Path) -> dict[Path, _Page]:
 
 
 def find_faults(folder: Path) -> list[str]:
-    """Return a line for each link of a site whose target does not exist, and for each file that it loads from outside."""
+    """Return a line for each link of a site whose target does not exist, and each file that it loads from outside."""
     pages, faults = read_pages(folder), []
     for path, page in pages.items():
         name = path.relative_to(folder.resolve())

@@ -36,9 +36,9 @@ class Config(OneSetup):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device of the networks; auto uses a GPU if there is one."""
     num_envs: int | None = None
-    """Number of games that are played in parallel; by default the number that the trainer uses."""
+    """Number of games that are played in parallel. Default: that of the trainer."""
     batch_size: int | None = None
-    """Number of decisions in a minibatch; by default the number that the trainer uses."""
+    """Number of decisions in a minibatch. Default: that of the trainer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

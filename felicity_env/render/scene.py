@@ -43,7 +43,7 @@ class Seat:
     in_auction: bool
     bid: int  # 0: has not bid or has passed
     cat_points: int
-    mice: int | None  # None: hidden; then score and rank are hidden too
+    mice: int | None  # None: hidden, until the game is over; then score and rank are hidden too
     score: int | None
     rank: int | None  # None unless all seats' mice are known
 
@@ -78,7 +78,10 @@ class Scene:
 
 
 def build_view_scene(state: State, seat: int, *, open_mice: bool = False) -> Scene:
-    """Build the scene of a position, redacted or not, as `seat` may know it; `open_mice` shows all mice (R8.2)."""
+    """Build the scene of a position, redacted or not, as `seat` may know it; `open_mice` shows all mice (R8.2).
+
+    Once the game is over all mice are shown, because they decide it (R7.1).
+    """
     if not 0 <= seat < state.num_seats:
         raise ValueError(f"seat must be 0 to {state.num_seats - 1}, not {seat!r}")
     states = np.array([state], STATE)
@@ -105,7 +108,7 @@ def _build(state: State, viewer: int | None, open_mice: bool) -> Scene:
         acting=acting,
         legal=() if is_hidden else list_legal_actions(state),
         slots=tuple(_build_slot(state, slot) for slot in range(num_slots(state))),
-        seats=tuple(_build_seat(state, seat, open_mice, seat == viewer) for seat in order),
+        seats=tuple(_build_seat(state, seat, open_mice or over, seat == viewer) for seat in order),
         sets=(*(_build_set(state, seat) for seat in order), *([_build_dummy(state)] if state.has_dummy else [])),
         bank=int(state.bank),
         high_bid=int(state.high_bid),
@@ -125,8 +128,8 @@ def _build_slot(state: State, slot: int) -> Slot:
     )
 
 
-def _build_seat(state: State, seat: int, open_mice: bool, is_viewer: bool) -> Seat:
-    knows_mice = open_mice or is_viewer
+def _build_seat(state: State, seat: int, all_mice: bool, is_viewer: bool) -> Seat:
+    knows_mice = all_mice or is_viewer
     return Seat(
         seat=seat,
         starts=bool(seat == state.start_seat),
@@ -135,7 +138,7 @@ def _build_seat(state: State, seat: int, open_mice: bool, is_viewer: bool) -> Se
         cat_points=int(state.cat_points[seat]),
         mice=int(state.mice[seat]) if knows_mice else None,
         score=int(score(state, seat)) if knows_mice else None,
-        rank=int(rank(state, seat)) if open_mice else None,
+        rank=int(rank(state, seat)) if all_mice else None,
     )
 
 

@@ -7,6 +7,7 @@ from felicity_env.game_record import card_text, cards_text
 from felicity_env.render.scene import Scene, Slot, build_full_scene, build_view_scene
 
 WIDTH = 80
+RENDER_MODES = ("ansi", "human")  # return the text, or print it
 HIDDEN_TEXT = "??"
 NOTHING = "."
 _PHASE_TEXTS: dict[str, str] = dict(zip(PHASES, ("placing cards", "auction", "game over"), strict=True))
@@ -16,6 +17,12 @@ _LEGEND = (
     "A pass takes the mice of the leftmost filled mouse card.",
     f"(5) face down, but known; {HIDDEN_TEXT} hidden; {NOTHING} none, or not yet.",
 )
+
+
+def check_render_mode(render_mode: str | None) -> None:
+    """Raise `TypeError` unless an environment can be rendered so; Stable-Baselines3 tries again without a mode then."""
+    if render_mode not in (None, *RENDER_MODES):
+        raise TypeError(f"render_mode must be None, 'ansi' or 'human', not {render_mode!r}")
 
 
 def render_view(state: State, seat: int, *, open_mice: bool = False) -> str:
@@ -52,12 +59,16 @@ def _draw_row(scene: Scene) -> list[str]:
 
 
 def _draw_seats(scene: Scene) -> list[str]:
+    """Draw the standing of each seat; at the end without the auction, so that the final table remains."""
     seats = scene.seats
-    columns = {
-        "Seats": [f"  {_label(scene, seat.seat)}" for seat in seats],
+    auction = {
         "": ["starts" if seat.starts else "" for seat in seats],
         "auction": [_auction_text(scene, seat.in_auction) for seat in seats],
         "bid": [str(seat.bid or NOTHING) for seat in seats],
+    }
+    columns = {
+        "Seats": [f"  {_label(scene, seat.seat)}" for seat in seats],
+        **({} if scene.acting is None else auction),
         "mice": [_number_text(seat.mice, HIDDEN_TEXT) for seat in seats],
         "cat points": [str(seat.cat_points) for seat in seats],
         "score": [_number_text(seat.score, HIDDEN_TEXT) for seat in seats],
@@ -90,12 +101,21 @@ def _draw_news(scene: Scene) -> list[str]:
 
 def _draw_turn(scene: Scene) -> list[str]:
     if scene.acting is None:
-        return []
+        return [_result_text(scene)]
     turn = "Your turn" if scene.acting == scene.viewer else f"Seat {scene.acting} is to act"
     lines = [f"{turn}: {_choice_text(scene)}."]
     if scene.phase == "auction":
         lines.insert(0, f"Highest bid: {scene.high_bid or 'none'}   A pass now pays: {scene.pass_pays}")
     return lines
+
+
+def _result_text(scene: Scene) -> str:
+    """Describe who won and with how many points, and whether cat points had to decide (R7.2)."""
+    winners = [seat for seat in scene.seats if seat.rank == 1]
+    is_tied = any(seat.rank != 1 and seat.score == winners[0].score for seat in scene.seats)
+    decided = ", decided by cat points" if is_tied else ""
+    names = " and ".join(_label(scene, seat.seat) for seat in winners)
+    return f"Winner{'s' if len(winners) > 1 else ''} with {winners[0].score} points{decided}: {names}."
 
 
 def _choice_text(scene: Scene) -> str:

@@ -1,5 +1,6 @@
 """The command line: verbs are listed without importing them, errors are one line, Ctrl-C leaves no trace."""
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -8,10 +9,12 @@ from typing import ClassVar
 
 import pytest
 
+import agents
 from agents.__main__ import VERBS
 from agents.registry import PLAYERS
 from agents.tools.command import Verb, run_verb
 from agents.tools.files import UserError
+from agents.tools.startup import INTERRUPTED
 from tests.support.paths import ROOT
 
 HEAVY = ("torch", "matplotlib", "tyro", "rich")
@@ -33,6 +36,49 @@ def test_help_lists_the_verbs_and_imports_nothing_heavy():
     assert "codes of players:" in done.stdout
     assert all(f"\n  {name} " in done.stdout for name in PLAYERS)
     assert done.stdout.splitlines()[-1] == "0 []"
+
+
+INTERRUPT = """
+import os, runpy, signal, sys
+
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "{module}":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder)
+sys.argv = {words}
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize("words", ["agents tournament", "train", "experiments ladder"])
+@pytest.mark.parametrize("module", ["agents.tools.command", "filelock", "numpy", "numba", "felicity_env.game", "tyro"])
+def test_ctrl_c_while_a_command_starts_is_one_line(words, module):
+    script = INTERRUPT.format(module=module, words=words.split())
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "stopped; nothing was stored\n")
+
+
+def test_a_command_goes_on_without_a_reader_of_its_output():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "agents", "--help"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert done.stderr == "nobody reads the output any more; the command goes on without it\n"
+    assert done.returncode == 0
+
+
+def test_the_package_gives_its_names_without_importing_them_before():
+    code = (
+        "import agents, sys; print('numba' in sys.modules, agents.make('ev').act, {*dir(agents)} >= {*agents.__all__})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[0] == "False"
+    assert done.stdout.split()[-1] == "True"
+    with pytest.raises(AttributeError, match="module 'agents' has no attribute 'mak'"):
+        _ = agents.mak  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """Policy files: policies are read back as they were written; missing, damaged and foreign ones are refused."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 
 import agents
 from agents.network import NetworkPlayer
@@ -90,9 +92,22 @@ def save_layers(folder: Path, *shapes: tuple[tuple[int, ...], tuple[int, ...]]) 
     save_policy(folder, layers, open_mice=False)
 
 
-def make_broken_layers() -> Layers:
+def save_as(folder: Path, kind: type) -> None:
+    layers = [(weight.astype(kind), bias.astype(kind)) for weight, bias in small_net(1).layers]
+    save_policy(folder, layers, open_mice=False)
+
+
+def save_as_bfloat16(folder: Path) -> None:
+    file = folder / "policy.safetensors"
+    tensors = safetensors.torch.load(file.read_bytes())
+    content = safetensors.torch.save({name: tensor.bfloat16() for name, tensor in tensors.items()})
+    file.write_bytes(content)
+    change_json(folder, sha256=sha256(content).hexdigest())
+
+
+def make_layers_with(number: float) -> Layers:
     layers = small_net(1).layers
-    layers[0][0][3, 2] = np.nan
+    layers[0][0][3, 2] = number
     return layers
 
 
@@ -106,7 +121,16 @@ DAMAGES = {
     "tensors are text": lambda f: (f / "policy.safetensors").write_text("these are no tensors"),
     "tensors empty": lambda f: (f / "policy.safetensors").write_bytes(b""),
     "one bit of a weight": change_a_weight,
-    "a weight that is no number": lambda f: save_policy(f, make_broken_layers(), open_mice=False),
+    "a weight that is no number": lambda f: save_policy(f, make_layers_with(np.nan), open_mice=False),
+    "a weight that is infinite": lambda f: save_policy(f, make_layers_with(np.inf), open_mice=False),
+    "a weight that overflows": lambda f: save_policy(f, make_layers_with(3e38), open_mice=False),
+    "weights that are flags": lambda f: save_as(f, np.bool_),
+    "weights that are integers": lambda f: save_as(f, np.int32),
+    "weights in double precision": lambda f: save_as(f, np.float64),
+    "weights in bfloat16": save_as_bfloat16,
+    "a hidden layer of size 0": lambda f: save_layers(f, ((OBS_SIZE, 0), (0,)), ((0, NUM_ACTIONS), (NUM_ACTIONS,))),
+    "open mice as a word": lambda f: change_json(f, open_mice="no"),
+    "json nested too deeply": lambda f: (f / "policy.json").write_text("[" * 100_000),
     "other format": lambda f: change_json(f, format="felicity-policy-0"),
     "other rules": lambda f: change_json(f, rules_version=999),
     "another observation": lambda f: change_json(f, observation_version=999),
@@ -127,8 +151,9 @@ def test_a_damaged_or_foreign_policy_is_refused_by_its_path(tmp_path, damage):
     save_small_net(folder)
     assert NetworkPlayer.load(folder).metadata["open_mice"] is False
     DAMAGES[damage](folder)
-    with pytest.raises(ValueError, match="some_run"):
+    with pytest.raises(ValueError, match="some_run") as refusal:
         agents.make(f"net:{folder}")
+    assert "\n" not in str(refusal.value)
 
 
 def test_a_policy_without_open_mice_in_its_json_is_refused(tmp_path):

@@ -224,3 +224,24 @@ def test_searches_are_known_by_their_codes():
     assert is_search("ev", "mc:10")
     assert is_search("ismcts:10,threads=2")
     assert not is_search(*HEURISTICS, "net")
+
+
+@pytest.mark.parametrize("code", ["net:" + "a" * 5000, "a" * 5000, "net:" + "a" * 300, "a" * 300, "net:" + "b/" * 400])
+def test_a_code_that_is_too_long_for_a_file_is_refused_in_one_line(code):
+    with pytest.raises(ValueError, match=r"at most 1,000 letters|name too long|no player|no file") as refusal:
+        agents.make(code)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("json:loads", "TypeError: loads() missing 1 required positional argument"),
+        ("json:nothing", "AttributeError: it has no function nothing"),
+        ("sys:exit", "SystemExit"),
+        ("os:getcwd", "which has no method act(view)"),
+    ],
+)
+def test_a_function_that_makes_no_player_is_refused_with_the_reason(code, reason):
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        agents.make(code)

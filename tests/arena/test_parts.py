@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -211,16 +212,23 @@ def list_children(pid: int) -> list[int]:
     return [int(word) for word in found.stdout.split()]
 
 
+def wait_until(condition: Callable[[], bool], *, seconds: float = 120) -> None:
+    """Wait for a condition; fail if it does not come true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not true after {seconds} seconds"
+        time.sleep(0.1)
+
+
 @pytest.mark.linux("processes are listed by ps")
 def test_workers_end_when_their_parent_is_killed(tmp_path):
     command = [sys.executable, "-m", "agents", "tournament", "--players", "mc:2000", "ismcts:2000"]
     options = ["--num-players", "3", "--workers", "2", "--out", str(tmp_path / "pool")]
     parent = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    children: list[int] = []
-    while len(children) < 3 and parent.poll() is None:  # two workers and the resource tracker
-        time.sleep(0.1)
+    try:
+        wait_until(lambda: len(list_children(parent.pid)) == 3)  # two workers and the resource tracker
         children = list_children(parent.pid)
-    parent.send_signal(signal.SIGKILL)
-    parent.wait()
-    while any(Path(f"/proc/{pid}").exists() for pid in children):
-        time.sleep(0.1)
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))

@@ -11,6 +11,7 @@ import stable_baselines3.common.env_checker as sb3_env_checker
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from pettingzoo.test import api_test, render_test, seed_test
+from stable_baselines3.common.env_util import make_vec_env
 
 from felicity_env import OBSERVATION_VERSION, RULES_VERSION, Batch, felicity_v0
 from felicity_env.gymnasium_env import ILLEGAL, SeatEnv, SeatVectorEnv
@@ -103,6 +104,17 @@ def test_the_environment_says_that_it_cannot_be_made_parallel():
 @both_mice
 def test_gymnasium_check_env_passes(players, open_mice):
     check_env(SeatEnv(players, open_mice=open_mice, illegal="random"), skip_render_check=True)
+
+
+def test_stable_baselines3_makes_many_games_by_their_id():
+    """`make_vec_env` asks for the render mode rgb_array first, and does without only after a `TypeError`."""
+    with pytest.warns(UserWarning, match="rgb_array"):
+        games = make_vec_env(SEAT, n_envs=8, seed=1)
+    games.reset()
+    for _ in range(30):
+        masks = np.stack(games.env_method("action_masks"))
+        observations, _, _, _ = games.step(masks.argmax(axis=1))
+    assert observations.shape == (8, 252)
 
 
 @pytest.mark.parametrize("illegal", ["random", "terminate"])

@@ -5,6 +5,7 @@ the seat the same information state. Everything a seat is shown must be the same
 """
 
 import gc
+import re
 from collections.abc import Callable, Iterator
 from itertools import permutations, product
 from math import prod
@@ -39,6 +40,7 @@ from felicity_env.player import View, write_action_masks, write_observations
 from felicity_env.rewards import REWARDS, reward_code, step_rewards
 from felicity_env.setups import SETUPS, STANDARD_PLAYERS, standard_setup
 from tests.support.helpers import (
+    ALL_SETUPS,
     C3,
     C5,
     C8,
@@ -608,3 +610,31 @@ def test_a_seat_that_is_not_in_the_game_has_no_information_state(seat):
 def test_an_observation_of_other_than_finite_numbers_is_not_described(number):
     with pytest.raises(ValueError, match="finite real numbers"):
         describe(np.full(OBS_SIZE, number))
+
+
+KINDS = {
+    "int": lambda value: type(value) is int,
+    "str": lambda value: type(value) is str,
+    "list of int": lambda value: isinstance(value, list) and all(type(each) is int for each in value),
+    "list of bool": lambda value: isinstance(value, list) and all(type(each) is bool for each in value),
+    "list of lists of int": lambda value: all(KINDS["list of int"](each) for each in value),
+    "list of int or None": lambda value: all(each is None or type(each) is int for each in value),
+    "list of int, or None": lambda value: value is None or KINDS["list of int"](value),
+    "tuple, or None": lambda value: value is None or isinstance(value, tuple),
+}
+
+
+@pytest.mark.parametrize("open_mice", [False, True])
+def test_the_documented_keys_of_a_description_are_the_real_ones_with_their_types(open_mice):
+    documented = dict(re.findall(r"- `(\w+)` \(([^)]+)\):", describe.__doc__))
+    for setup in ALL_SETUPS:
+        states = random_game(setup, 1).states
+        for state in (states[0], states[len(states) // 2], states[-1]):
+            observation = np.empty(OBS_SIZE, np.float32)
+            observe(state, 0, open_mice, observation)
+            values = describe(observation)
+            assert list(values) == list(documented)
+            for key, value in values.items():
+                assert KINDS[documented[key]](value), key
+            assert (values["opponent_mice"] is None) == (not open_mice)
+            assert (values["last_round"] is None) == (values["round"] == 0 and values["phase"] != "over")

@@ -98,7 +98,7 @@ def test_code_plays_on_where_it_cannot_be_kept(monkeypatch, capsys):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(kernel_module.numba.core.caching.FunctionCache, "_save_overload", fail)
-    kernel_module._report_once.cache_clear()
+    kernel_module._print_once.cache_clear()
 
     @kernel_module.kernel
     def triple(x):
@@ -106,3 +106,11 @@ def test_code_plays_on_where_it_cannot_be_kept(monkeypatch, capsys):
 
     assert triple(14) == 42
     assert "No space left" in capsys.readouterr().err
+
+
+@pytest.mark.compiled("plain Python compiles nothing")
+def test_compilation_is_announced_when_it_begins_and_not_by_an_import(tmp_path):
+    assert "tiny.py: compiling" in run_module(tmp_path, tmp_path / "cache")[1]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "other")}
+    command = [sys.executable, "-c", "import agents.registry"]
+    assert subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr == ""

@@ -454,7 +454,6 @@ def test_what_is_neither_agent_nor_seat_is_refused(method, agent):
         ({"num_players": None}, "num_players"),
         ({"reward": "sparse"}, "reward must be one of"),
         ({"reward": None}, "reward must be one of"),
-        ({"render_mode": "rgb_array"}, "render_mode"),
         ({"setup": "standard-6"}, "no setup 'standard-6'; there are standard-3"),
         ({"setup": "missing.json"}, "no setup can be read from missing.json: No such file"),
         ({"num_players": 3, "setup": "standard-5"}, "num_players is 3, but the setup has 5 seats: give only one"),
@@ -464,6 +463,12 @@ def test_what_is_neither_agent_nor_seat_is_refused(method, agent):
 def test_impossible_arguments_are_refused_by_name(make, settings, message):
     with pytest.raises(ValueError, match=message):
         make(**settings)
+
+
+@both_faces
+def test_other_render_modes_are_refused_by_name(make):
+    with pytest.raises(TypeError, match="render_mode must be None, 'ansi' or 'human', not 'rgb_array'"):
+        make(render_mode="rgb_array")
 
 
 # --- the interface ----------------------------------------------------------------------------------------------------

@@ -35,9 +35,9 @@ def test_ansi_returns_the_text_and_prints_nothing(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_human_prints_what_ansi_returns_after_every_step(capsys):
+def test_human_prints_what_ansi_returns_at_reset_and_after_every_step(capsys):
     human, ansi = new_env(render_mode="human"), new_env(render_mode="ansi")
-    capsys.readouterr()
+    assert capsys.readouterr().out == ansi.render() + "\n"
     for k in range(15):
         for env in (human, ansi):
             env.step(choose(env, np.random.default_rng(k)))

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from felicity_env import RULES_VERSION, __version__, notation, redact, resample
-from felicity_env.game import HIDDEN, NO_SEAT, NUM_ACTIONS, STATE, State, legal_actions
+from felicity_env.game import HIDDEN, NO_SEAT, NUM_ACTIONS, STATE, State, legal_actions, rank
 from felicity_env.render.scene import build_full_scene, build_view_scene
 from felicity_env.render.text import WIDTH, render_everything, render_view
 from felicity_env.setups import standard_setup
 from tests.support.helpers import ALL_SETUPS, random_game
+from tests.support.paths import ROOT
 
 GAME = """\
 felicity rules 1
@@ -213,17 +214,47 @@ def test_mice_of_the_others_are_rendered_only_when_open():
     assert render_view(moved, 2, open_mice=True) != render_view(state, 2, open_mice=True)
 
 
-@pytest.mark.parametrize("open_mice", [False, True])
-def test_at_the_end_the_scores_that_may_be_known_are_shown(open_mice):
-    """R7.1, R7.2, R8.2."""
+def test_at_the_end_every_seat_sees_the_score_and_the_rank_of_all():
+    """R7.1, R7.2."""
     state = random_game(standard_setup(4), 3).states[-1]
-    seats = build_view_scene(state, 1, open_mice=open_mice).seats
+    seats = build_view_scene(state, 1).seats
     assert [seat.seat for seat in seats] == [1, 2, 3, 0]
     for seat in seats:
-        total = state.cat_points[seat.seat] + state.mice[seat.seat]
-        assert seat.score == (total if open_mice or seat.seat == 1 else None)
-        assert (seat.rank is not None) == open_mice
-    assert ("rank" in render_view(state, 1, open_mice=open_mice)) == open_mice
+        assert (seat.mice, seat.score) == (state.mice[seat.seat], state.cat_points[seat.seat] + state.mice[seat.seat])
+        assert seat.rank == rank(state, seat.seat)
+
+
+def read_golden(name: str) -> State:
+    return position((ROOT / "tests/env/golden" / f"{name}.txt").read_text())
+
+
+FINAL = """
+Seats     mice  cat points  score  rank
+  you       15          30     45     2
+  seat 2     3          12     15     4
+  seat 3    26          -2     24     3
+  seat 0    28          33     61     1
+
+The bank: 15 mice
+"""
+
+
+def test_the_final_table_looks_as_stored():
+    text = render_view(read_golden("whole_game_of_four"), 1)
+    assert FINAL in text
+
+
+@pytest.mark.parametrize(
+    ("game", "result"),
+    [
+        ("whole_game_of_four", "Winner with 61 points: seat 0."),
+        ("tie_broken_by_cats_of_four", "Winner with 47 points, decided by cat points: seat 3."),
+        ("shared_victory_of_three", "Winners with 54 points: seat 2 and seat 0."),
+    ],
+)
+def test_the_end_says_who_won(game, result):
+    """R7.2."""
+    assert f"\n{result}\n" in render_view(read_golden(game), 1)
 
 
 def test_a_redacted_state_shows_its_gaps_in_the_text_of_everything():
@@ -263,3 +294,11 @@ def test_the_module_prints_version_position_and_where_to_go(arguments):
     assert shown.startswith(f"felicity-env {__version__}, rules {RULES_VERSION}\n\nFELICITY   round")
     for text in ("Your turn: ", "python -m agents --help", "python -m train --help", "README.md"):
         assert text in shown
+
+
+def test_the_module_has_a_help_and_no_options():
+    command = [sys.executable, "-m", "felicity_env"]
+    helped = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert helped.stdout.startswith("usage: python -m felicity_env\n")
+    refused = subprocess.run([*command, "--seed", "1"], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr) == (2, "error: python -m felicity_env has no options, not --seed 1\n")

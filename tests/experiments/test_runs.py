@@ -91,7 +91,7 @@ def test_a_folder_with_anything_else_is_not_touched(tmp_path):
     folder = tmp_path / "other"
     folder.mkdir()
     (folder / "thesis.txt").write_text("years of work")
-    with pytest.raises(UserError, match="exists already"):
+    with pytest.raises(UserError, match="is not empty and holds no run; choose another --out"):
         train_run(folder, TINY)
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 

@@ -1,6 +1,9 @@
 """`python -m train`: the files it writes and the options it refuses."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -157,3 +160,13 @@ def test_a_folder_that_cannot_be_created_is_named(tmp_path):
     outcome = train(*TINY, "--out", tmp_path / "file" / "run")
     assert outcome.status == 2
     assert "cannot create the run folder" in outcome.errors
+
+
+def test_a_run_goes_on_when_nobody_reads_its_output_any_more(tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "train", *TINY, "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr.count("nobody reads the output any more")) == (0, 1)
+    assert list_names(tmp_path / "run") == RUN_FILES

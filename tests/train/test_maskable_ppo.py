@@ -15,9 +15,12 @@ import agents.arena.blocks
 from agents.arena.blocks import deal_blocks
 from agents.arena.games import Games
 from agents.network import forward
+from agents.policy_file import save_policy
 from agents.tools.seeds import SEEDS
 from felicity_env import game_seed
+from felicity_env.game import MAX_BID
 from felicity_env.setups import standard_setup
+from tests.support.players import small_net
 from tests.support.training import flat, newest, small_config
 from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer
 from train.trainer import CURVE_STREAM, FINAL_STREAM, Progress, evaluate_policy
@@ -117,3 +120,48 @@ def test_past_policies_are_stored_and_the_entropy_bonus_falls_in_the_course_of_t
     assert len({began, *past}) == 3
     assert flat(trainer.pool.newest.player.layers) in past  # as it was before the last of four updates
     assert trainer.model.ent_coef == pytest.approx(0.1 * 1 / 4)
+
+
+def test_learning_rate_and_entropy_bonus_follow_the_schedule_of_the_settings(tmp_path):
+    config = small_config(learning_rate=0.01, ent_coef=0.04, ent_coef_end=0.02, curve_every=10**6)
+    assert config.compute_schedule(0) == (0.01, 0.04)
+    assert config.compute_schedule(1024) == pytest.approx((0.0075, 0.035))
+    assert config.compute_schedule(9999) == pytest.approx((0.0, 0.02))
+    trainer = MaskablePPOTrainer(config, tmp_path)
+    with Progress(Console(file=StringIO()), config.total_timesteps, 0) as progress:
+        assert trainer.learn(progress)
+    last = trainer.model.policy.optimizer.param_groups[0]["lr"], trainer.model.ent_coef
+    assert last == pytest.approx(config.compute_schedule(3 * 1024))  # before the last of four updates
+
+
+def test_a_run_may_begin_with_the_policy_of_another_and_its_critic(tmp_path):
+    before = MaskablePPOTrainer(small_config(seed=1), tmp_path / "before")
+    (tmp_path / "before").mkdir()
+    before.save()
+    started = MaskablePPOTrainer(small_config(init=str(tmp_path / "before")), tmp_path / "run")
+    fresh = MaskablePPOTrainer(small_config(), tmp_path / "run")
+    assert flat(started.layers()) == flat(before.layers()) != flat(fresh.layers())
+    states = [trainer.model.policy.state_dict() for trainer in (before, started)]
+    assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
+
+
+@pytest.mark.parametrize(
+    ("metadata", "settings", "message"),
+    [
+        ({"open_mice": True}, {}, "needs --open-mice$"),
+        ({"open_mice": False}, {"hidden_sizes": (8,)}, "needs --hidden-sizes 16$"),
+        ({"open_mice": False, "activation": "relu"}, {}, "has relu between its layers, this trainer's have tanh"),
+    ],
+)
+def test_a_policy_of_another_kind_to_begin_with_is_refused(tmp_path, metadata, settings, message):
+    save_policy(tmp_path, small_net(hidden=16).layers, **metadata)
+    with pytest.raises(ValueError, match=message):
+        MaskablePPOTrainer(small_config(init=str(tmp_path), **settings), tmp_path / "run")
+
+
+def test_a_policy_with_outputs_for_raises_to_begin_with_is_refused(tmp_path):
+    first, (weight, bias) = small_net(hidden=16).layers
+    wider = (np.pad(weight, ((0, 0), (0, MAX_BID))), np.pad(bias, (0, MAX_BID)))
+    save_policy(tmp_path, [first, wider], open_mice=False)
+    with pytest.raises(ValueError, match="needs --raises, which maskable-ppo does not have"):
+        MaskablePPOTrainer(small_config(init=str(tmp_path)), tmp_path / "run")

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from safetensors import safe_open
+from stable_baselines3.common.logger import CSVOutputFormat
 
 from agents.checkpoint_file import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
 from agents.tools.files import UserError, write_json
 from tests.support.training import ROOT, contents, small_config
 from train.storage import create_run_folder
+from train.trainer import Run
 
 ARRAYS = {
     "weights": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -202,3 +204,35 @@ def test_a_full_disk_leaves_the_old_file_whole(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"a\.json: the disk is full; the file that was there is unchanged"):
         write_json(tmp_path / "a.json", {"new": 2})
     assert contents(tmp_path) == before
+
+
+def test_a_full_disk_does_not_speak_of_a_file_that_was_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "replace", no_space)
+    with pytest.raises(UserError, match=r"a\.json: the disk is full$"):
+        write_json(tmp_path / "a.json", {"new": 2})
+    assert not contents(tmp_path)
+
+
+def test_an_empty_folder_is_used_for_a_run(tmp_path):
+    (tmp_path / "run").mkdir()
+    assert create_run_folder(small_config(out=tmp_path / "run")) == tmp_path / "run"
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["config.json"]
+
+
+def test_a_file_and_a_folder_with_other_things_are_refused_without_advice_to_resume(tmp_path):
+    (tmp_path / "README.md").write_text("text")
+    before = contents(tmp_path)
+    for path, message in ((tmp_path / "README.md", "is a file; choose another --out$"), (tmp_path, "holds no run; ")):
+        with pytest.raises(UserError, match=message) as refusal:
+            create_run_folder(small_config(out=path))
+        assert "--resume" not in str(refusal.value)
+    assert contents(tmp_path) == before
+
+
+def test_a_full_disk_while_logging_names_the_folder_of_the_logs(tmp_path, monkeypatch):
+    logger = Run(small_config(), tmp_path, activation="tanh").create_logger(0)
+    logger.record("a", 1)
+    monkeypatch.setattr(CSVOutputFormat, "write", no_space)
+    with pytest.raises(UserError, match=r"cannot write the logs in .*from-000000000000: the disk is full$"):
+        logger.dump(0)
+    logger.close()

@@ -1,0 +1,49 @@
+"""Folder of bots, such as those of a class or a competition: each file or package with a function `make` is a player.
+
+A bot is a file `NAME.py`, or a folder `NAME` with an `__init__.py`, which imports its other files relatively. Names
+that begin with `_` or `.` are no bots, so `_helpers.py` may hold what several share. NAME is the name in tables.
+"""
+
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+from agents.arena.matches import Failure
+from agents.registry import make
+
+
+class Bots(NamedTuple):
+    """Codes of the bots of a folder that can play, and the failures of those that cannot be made."""
+
+    codes: tuple[str, ...]
+    failures: tuple[Failure, ...]
+
+
+@functools.cache
+def read_bots(folder: Path) -> Bots:
+    """Make every bot of a folder once, in the order of their names; raise `ValueError` if there is none.
+
+    One that cannot be made is a failure, and does not keep the others from playing.
+    """
+    files = _list_bots(folder)
+    if not files:
+        raise ValueError(f"there is no bot in {folder}: no file NAME.py and no folder NAME with an __init__.py")
+    codes, failures = [], []
+    for file in files:
+        code = f"{file}:make"
+        try:
+            make(code)
+            codes.append(code)
+        except ValueError as error:
+            reason = str(error).rpartition(f"{code}: ")[2]
+            failures.append(Failure(code, " ".join(reason.split()), ""))
+    return Bots(tuple(codes), tuple(failures))
+
+
+def _list_bots(folder: Path) -> list[Path]:
+    """List the Python files of the bots in a folder, sorted by name; raise `ValueError` if it is no folder."""
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder {folder}")
+    entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
+    files = [entry if entry.suffix == ".py" else entry / "__init__.py" for entry in entries]
+    return [file for file in files if file.is_file()]

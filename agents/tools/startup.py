@@ -1,0 +1,50 @@
+"""Beginning of a command: what holds from its first moment, before anything is imported that takes time."""
+
+import io
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+INTERRUPTED = 130  # exit status after Ctrl-C
+
+
+def begin_command() -> None:
+    """Let Ctrl-C end this process in one line, and let it go on if nobody reads its output any more.
+
+    `raise_at_ctrl_c` ends the first when the command's work begins.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+    if type(sys.stdout) is io.TextIOWrapper:
+        raw = _Output(sys.stdout.fileno(), "w", closefd=False)
+        settings = {"encoding": sys.stdout.encoding, "errors": sys.stdout.errors}
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), line_buffering=raw.isatty(), **settings)
+
+
+def raise_at_ctrl_c() -> None:
+    """Let Ctrl-C raise `KeyboardInterrupt`, as usual in Python, if `begin_command` has changed that."""
+    if signal.getsignal(signal.SIGINT) is _stop:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """End the process at once: an exception would come out of an import, and some libraries would swallow it."""
+    os.write(sys.stderr.fileno(), b"stopped; nothing was stored\n")
+    os._exit(INTERRUPTED)
+
+
+class _Output(io.FileIO):
+    """Standard output that discards everything after its reader has gone, as in `python -m train | head -1`."""
+
+    def write(self, content: Any) -> int:
+        """Write bytes, or discard them and all later ones if nobody reads them; return their number."""
+        try:
+            return super().write(content)
+        except BrokenPipeError:
+            print("nobody reads the output any more; the command goes on without it", file=sys.stderr, flush=True)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return len(content)

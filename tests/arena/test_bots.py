@@ -1,0 +1,84 @@
+"""Folder of bots: each file and package with a function `make` plays, the others are named and left out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agents.__main__ import VERBS
+from agents.arena.bots import read_bots
+from agents.registry import shorten_codes
+from agents.tools.command import run_verb
+
+BOT = "import agents\n\ndef make():\n    return agents.make('ev')\n"
+FILES = {
+    "alice.py": BOT,
+    "team-2.py": BOT,
+    "carol/__init__.py": "from .inner import make\n",
+    "carol/inner.py": BOT,
+    "_helpers.py": "1 / 0",
+    ".hidden.py": "1 / 0",
+    "__init__.py": "1 / 0",
+    "notes.txt": "text",
+    "empty/notes.txt": "text",
+}
+BROKEN = {
+    "fails.py": ("1 / 0", "ZeroDivisionError: division by zero"),
+    "exits.py": ("import sys\nsys.exit()", "SystemExit: "),
+    "helps.py": ("number = 1", "AttributeError: it has no function make"),
+    "typo.py": ("def make(:", "SyntaxError: invalid syntax (typo.py, line 1)"),
+    "object.py": ("def make():\n    return 5", "object.py:make() gave 5, which has no method act(view)"),
+}
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_files_and_packages_are_bots_and_hidden_ones_are_none(tmp_path):
+    codes, failures = read_bots(write(tmp_path, FILES))
+    assert not failures
+    assert codes == tuple(f"{tmp_path}/{name}:make" for name in ("alice.py", "carol/__init__.py", "team-2.py"))
+    assert list(shorten_codes(codes).values()) == ["alice", "carol", "team-2"]
+
+
+def test_bots_that_cannot_be_made_are_failures_with_the_reason_in_one_line(tmp_path):
+    codes, failures = read_bots(write(tmp_path, {"a.py": BOT} | {name: text for name, (text, _) in BROKEN.items()}))
+    assert codes == (f"{tmp_path}/a.py:make",)
+    reasons = {Path(failure.code.removesuffix(":make")).name: failure.reason for failure in failures}
+    assert reasons.keys() == BROKEN.keys()
+    for name, (_, reason) in BROKEN.items():
+        assert reasons[name].endswith(reason.strip()) or reason in reasons[name]
+        assert "\n" not in reasons[name]
+
+
+def test_a_file_and_a_package_of_one_name_are_told_apart_by_their_codes(tmp_path):
+    codes, _ = read_bots(write(tmp_path, {"alice.py": BOT, "alice/__init__.py": BOT}))
+    assert list(shorten_codes(codes).values()) == list(codes)
+
+
+@pytest.mark.parametrize(("name", "message"), [("empty", "there is no bot in"), ("nowhere", "there is no folder")])
+def test_a_folder_without_bots_is_refused(tmp_path, name, message, capsys):
+    write(tmp_path, {"empty/notes.txt": "text"})
+    assert run_verb("agents", VERBS, ["tournament", "--bots", str(tmp_path / name), "--out", str(tmp_path / "o")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_tournament_of_bots_and_players_names_the_bots_that_are_left_out(tmp_path, capsys):
+    bots = write(tmp_path / "bots", {"alice.py": BOT, "fails.py": "1 / 0"})
+    size = ["--setup", "standard-3", "--num-deals", "2", "--mixed-deals", "0", "--workers", "1"]
+    out = ["--out", str(tmp_path / "out")]
+    assert run_verb("agents", VERBS, ["tournament", "--players", "random", "--bots", str(bots), *size, *out]) == 1
+    written = capsys.readouterr()
+    assert f"{bots}/fails.py:make failed and is left out: ZeroDivisionError: division by zero\n" in written.err
+    assert any(line.split()[:1] == ["alice"] for line in written.out.splitlines())
+    results = json.loads((tmp_path / "out" / "result.json").read_text())["results"]
+    assert {pair["one"] for pair in results["pairs"]} == {"random", f"{bots}/alice.py:make"}
+    assert [failure["code"] for failure in results["failures"]] == [f"{bots}/fails.py:make"]
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "| `alice` |" in report
+    assert "alice.py" not in report

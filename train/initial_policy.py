@@ -1,0 +1,60 @@
+"""Policy that a training run starts from, as the setting `init` names it, checked against the networks of the run."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from agents.checkpoint_file import list_checkpoints, load_checkpoint
+from agents.mixture import load_policy_player
+from agents.network import NetworkPlayer
+from agents.policy_file import Layers, policy_json
+from agents.tools.settings import option_name
+from train.config import Config
+from train.networks import match_network
+
+
+class InitialPolicy(NamedTuple):
+    """Layers of a policy, and the arrays of the newest checkpoint of its run, which hold its critic; {} without one.
+
+    A good policy needs a trained critic: updates with an untrained one would spoil the policy.
+    """
+
+    layers: Layers
+    checkpoint: dict[str, np.ndarray]
+
+
+def load_initial_policy(config: Config, folder: Path, *, activation: str) -> InitialPolicy | None:
+    """Load the policy `config.init`; return None if there is none, or if the run in `folder` has a checkpoint already.
+
+    activation: name of the activation function in the run's networks. Raises `ValueError` if the policy does not fit.
+    """
+    if config.init is None or list_checkpoints(folder):
+        return None
+    player, *others = load_policy_player(config.init).members
+    if others:
+        raise ValueError(f"--init {config.init}: it is a mixture; name one of its policies, such as {config.init}/0")
+    if mismatch := _find_mismatch(player, config, activation):
+        raise ValueError(f"--init {config.init}: {mismatch}")
+    source = policy_json(Path(config.init)).parent
+    return InitialPolicy(
+        player.layers, load_checkpoint(source, report=print).arrays if list_checkpoints(source) else {}
+    )
+
+
+def _find_mismatch(player: NetworkPlayer, config: Config, activation: str) -> str:
+    """Return the reason why a run cannot start from the policy of `player`; an empty text if it can."""
+    if player.activation != activation:
+        return f"that network has {player.activation} between its layers, this trainer's have {activation}"
+    needed = {name: value for name, value in match_network(player).items() if value != getattr(config, name, False)}
+    if missing := [name for name in needed if not hasattr(config, name)]:
+        return f"that network needs --{missing[0]}, which {config.algorithm} does not have"
+    options = " ".join(_format_option(name, value) for name, value in needed.items())
+    return f"that network needs {options}" if needed else ""
+
+
+def _format_option(name: str, value: Any) -> str:
+    """Format a setting as an option of the command line, such as `--hidden-sizes 128 128`."""
+    if isinstance(value, bool):
+        return option_name(name if value else f"no_{name}")
+    return f"{option_name(name)} {' '.join(map(str, value))}"
