@@ -106,7 +106,7 @@ def find_text_fault(text: str, original: Game) -> str:
         is_one_line = "\n" not in str(error)
         return "refused" if is_one_line and NAMES_A_LINE.match(str(error)) else "refused without naming the line"
     except Exception as error:
-        return f"raised {type(error).__name__}"
+        return f"raised {type(error).__qualname__}"
     if game == original:
         return "the same game"
     return "another game" if loads(dumps(game)) == game else "another game, which is lost when written"
@@ -245,7 +245,7 @@ def find_file_fault(file: DamagedFile, original: bytes) -> str:
         is_one_line = "\n" not in str(error)
         return "refused" if is_one_line and str(file.path.parent) in str(error) else "refused without naming the file"
     except Exception as error:
-        return f"raised {type(error).__name__}"
+        return f"raised {type(error).__qualname__}"
     return "read in full" if content == original and file.may_be_harmless else "accepted"
 
 

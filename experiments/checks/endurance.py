@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,10 @@ from felicity_env.setups import STANDARD_PLAYERS, standard_setup
 MOST_GROWTH = 0.01
 WARM_UP = 0.05  # of the decisions of a stretch, before memory is measured
 SAVE_EVERY = 20  # updates of self-play between two checkpoints
+DEALS_AT_ONCE = 100  # in the arena
+SELFPLAY: dict[str, Any] = {}  # settings of the training run other than the default
 Play = Callable[[int], int]  # plays at least so many decisions, and returns how many it played
+Begin = Callable[[int, Path], Play]  # begins to play, given a seed and an empty folder
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Config:
 # --- faces ------------------------------------------------------------------------------------------------------------
 
 
-def begin_batch(seed: int) -> Play:
+def begin_batch(seed: int, folder: Path) -> Play:
     """Begin to play on a `Batch`, with random decisions in compiled code and, one in ten, by a player."""
     batch, player = Batch(1000, [STANDARD_PLAYERS[k % 3] for k in range(1000)], seed=seed), RandomPlayer()
 
@@ -72,7 +75,7 @@ def begin_batch(seed: int) -> Play:
     return play
 
 
-def begin_environment(seed: int) -> Play:
+def begin_environment(seed: int, folder: Path) -> Play:
     """Begin to play on `raw_env`: observe, step, and reset after each game, as a user's loop does."""
     env, rng = raw_env(), random.Random(seed)
     env.reset(seed=seed)
@@ -90,7 +93,7 @@ def begin_environment(seed: int) -> Play:
     return play
 
 
-def begin_vector(seed: int) -> Play:
+def begin_vector(seed: int, folder: Path) -> Play:
     """Begin to play on the vector environment of Gymnasium; the decisions of the learners count."""
     envs, player = SeatVectorEnv(256), RandomPlayer()
     envs.reset(seed=seed)
@@ -116,7 +119,7 @@ class CountingPlayer:
         return self.player.act(view)
 
 
-def begin_arena(seed: int) -> Play:
+def begin_arena(seed: int, folder: Path) -> Play:
     """Begin to play blocks of the arena with copies of the reference player in all seats."""
     player, first = CountingPlayer(agents.make("net")), 0
 
@@ -124,21 +127,20 @@ def begin_arena(seed: int) -> Play:
         nonlocal first
         before = player.decisions
         while player.decisions - before < decisions:
-            setup = standard_setup(STANDARD_PLAYERS[first % 3])
-            play_blocks([player] * setup.seats, num_deals=range(first, first + 100), seed=seed, setup=setup)
-            first += 100
+            setup = standard_setup(STANDARD_PLAYERS[first // DEALS_AT_ONCE % 3])
+            play_blocks([player] * setup.seats, num_deals=range(first, first + DEALS_AT_ONCE), seed=seed, setup=setup)
+            first += DEALS_AT_ONCE
         return player.decisions - before
 
     return play
 
 
-def begin_selfplay(seed: int) -> Play:
+def begin_selfplay(seed: int, folder: Path) -> Play:
     """Begin a self-play training run with one thread; the decisions that it learns from count."""
     from train.selfplay import SelfplayConfig, SelfplayTrainer  # other faces need no torch in their memory
 
-    folder = TemporaryDirectory()
-    config = SelfplayConfig(seed=seed % 2**32, total_timesteps=2**40, threads=1, device="cpu")
-    trainer = SelfplayTrainer(config, Path(folder.name))
+    config = SelfplayConfig(seed=seed % 2**32, total_timesteps=2**40, threads=1, device="cpu", **SELFPLAY)
+    trainer = SelfplayTrainer(config, folder)
 
     def play(decisions: int) -> int:
         before = trainer.timesteps
@@ -148,11 +150,10 @@ def begin_selfplay(seed: int) -> Play:
                 trainer.save()
         return trainer.timesteps - before
 
-    play.folder = folder  # type: ignore[attr-defined] - it is deleted with the function
     return play
 
 
-FACES: dict[str, Callable[[int], Play]] = {
+FACES: dict[str, Begin] = {
     "Batch": begin_batch,
     "arena": begin_arena,
     "VectorEnv": begin_vector,
@@ -171,20 +172,21 @@ def read_memory() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
-def play_stretch(face: str, decisions: int, seed: int) -> tuple[int, int, int]:
+def play_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int]:
     """Play at least `decisions` on a face; return their number, and the memory after the warm-up and at the end."""
-    play = FACES[face](seed)
-    play(max(1, int(WARM_UP * decisions)))
-    before = read_memory()
-    return play(decisions), before, read_memory()
+    with TemporaryDirectory() as folder:
+        play = begin(seed, Path(folder))
+        play(max(1, int(WARM_UP * decisions)))
+        before = read_memory()
+        return play(decisions), before, read_memory()
 
 
-def measure_stretch(face: str, decisions: int, seed: int) -> tuple[int, int, int]:
+def measure_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int]:
     """Return what `play_stretch` returns in a new process, which ends with this one."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context, start_worker) as pool:
         try:
-            return pool.submit(play_stretch, face, decisions, seed).result()
+            return pool.submit(play_stretch, begin, decisions, seed).result()
         except BaseException:
             for process in multiprocessing.active_children():
                 process.terminate()
@@ -194,11 +196,10 @@ def measure_stretch(face: str, decisions: int, seed: int) -> tuple[int, int, int
 def check_chunk(k: int, config: Config) -> Outcome:
     """Play stretch k: all stretches of the first face come first."""
     number, stretch = divmod(k, config.stretches)
-    face = list(FACES)[number]
+    face, begin = list(FACES.items())[number]
     total = config.batch_decisions if face == "Batch" else config.decisions
-    decisions, before, after = measure_stretch(
-        face, -(-total // config.stretches), game_seed(SEEDS["endurance"], number, stretch)
-    )
+    size, seed = -(-total // config.stretches), game_seed(SEEDS["endurance"], number, stretch)
+    decisions, before, after = measure_stretch(begin, size, seed)
     memory = {f"{face}: KiB, stretch {stretch}, start": before, f"{face}: KiB, stretch {stretch}, end": after}
     return Outcome({f"{face}: decisions": decisions, **memory}, {})
 

@@ -208,8 +208,13 @@ def run_until_killed(folder: Path, command: list[str], subject: Subject, wait: f
             return Counter()
         process.kill()
         process.wait()
-        kills = Counter({f"kills of {subject.name}": 1, f"in a save of {subject.name}": int(is_saving())})
-        return kills + Counter({LEFT_BEHIND: count_left(process.pid)})
+        return Counter(
+            {
+                f"kills of {subject.name}": 1,
+                f"in a save of {subject.name}": int(is_saving()),
+                LEFT_BEHIND: count_left(process.pid),
+            }
+        )
 
 
 def finish_with_kills(

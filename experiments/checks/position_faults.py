@@ -171,11 +171,11 @@ def _check_mask(state, mask):
         return MASK_WRONG
     if count != num_legal_actions(state) or count == 0:
         return COUNT_WRONG
-    return _check_mask_by_rules(state, mask)
+    return check_mask_by_rules(state, mask)
 
 
 @kernel
-def _check_mask_by_rules(state, mask):
+def check_mask_by_rules(state, mask):
     """Check the mask of the seat to act against the rules of placing and bidding (R3.1, R4.3, R4.4, R4.8)."""
     seat, bidders, highest = state.seat, 0, 0
     for other in range(state.num_seats):

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from experiments.checks.game_faults import check_games
-from experiments.checks.position_faults import FAULTS, check_position
+from experiments.checks.position_faults import FAULTS, check_mask_by_rules, check_position
 from felicity_env.batch import Batch
 from felicity_env.game import (
     AUCTION,
@@ -19,9 +19,11 @@ from felicity_env.game import (
     NUM_ACTIONS,
     NUM_CARDS,
     OVER,
+    PASS,
     PHASES,
     PLACE,
     Setup,
+    legal_actions,
 )
 from felicity_env.observation import AT, OBS_SIZE, SECTIONS, describe, observe
 from felicity_env.rewards import REWARDS, reward_code, step_rewards
@@ -78,6 +80,15 @@ def test_the_checks_find_a_position_that_was_tampered_with(name):
     assert position_faults(state) == "none"
     BROKEN[name](state)
     assert name in position_faults(state)
+
+
+@pytest.mark.parametrize("action", [3, PASS, PASS + 1, PASS + 40])
+def test_a_mask_against_the_rules_is_found(action):
+    state, mask = middle_of_an_auction(), np.zeros(NUM_ACTIONS, np.int8)
+    legal_actions(state, state.seat, mask)
+    assert FAULTS[check_mask_by_rules(state, mask)] == "none"
+    mask[action] = 1 - mask[action]
+    assert "the action mask is not what the rules allow" in FAULTS[check_mask_by_rules(state, mask)]
 
 
 def count_rare_cases(setup: Setup, seed: int) -> np.ndarray:

@@ -14,10 +14,29 @@ from felicity_env import Batch, game
 from felicity_env.pettingzoo_env import raw_env
 from felicity_env.player import write_observations
 from tests.support.helpers import plain
+from tests.support.selfplay_runs import SMALL
 
 
 def read(stored: Path, name: str) -> dict[str, Any]:
     return json.loads((stored / f"{name}.json").read_text())["results"]
+
+
+CHUNKS = {  # name -> the outcome of a small chunk, given its number
+    "invariants": lambda k: invariants.check_chunk(k, 3),
+    "leaks": lambda k: leaks.check_chunk(k, leaks.Config(pairs=10, texts=1)),
+    "leaks in full games": lambda k: leaks.check_chunk(k + 1, leaks.Config(pairs=1, texts=3)),
+    "malformed": lambda k: malformed.check_chunk(k, malformed.Config(actions=100)),
+    "damage of texts": lambda k: damage.check_chunk(k, damage.Config(texts=100, files=1)),
+    "damage of files": lambda k: damage.check_chunk(k + 1, damage.Config(texts=1, files=20)),
+}
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+def test_a_chunk_depends_on_its_number_alone(name):
+    """So a check that was stopped and resumed equals one that never was."""
+    first = CHUNKS[name](0)
+    np.random.seed(7)  # noqa: NPY002 - nothing may depend on it
+    assert CHUNKS[name](0) == first
 
 
 # --- invariants -------------------------------------------------------------------------------------------------------
@@ -220,15 +239,19 @@ def test_a_checksum_that_is_not_looked_at_is_found(tmp_path, stored, monkeypatch
 # --- endurance --------------------------------------------------------------------------------------------------------
 
 
-def play_here(face: str, decisions: int, seed: int) -> tuple[int, int, int]:
-    """Play a stretch in this process, whose memory other tests have warmed up."""
-    played, before, _ = endurance.play_stretch(face, decisions, seed)
+def play_here(begin: endurance.Begin, decisions: int, seed: int) -> tuple[int, int, int]:
+    """Play a stretch in this process, whose memory depends on other tests."""
+    played, before, _ = endurance.play_stretch(begin, decisions, seed)
     return played, before, before
 
 
-@pytest.mark.compiled("thousands of decisions on every face")
+@pytest.mark.compiled("hundreds of decisions on every face, with players that take minutes in plain Python")
+@pytest.mark.linux("memory is read from /proc")
 def test_every_face_plays_its_decisions(tmp_path, stored, monkeypatch):
     monkeypatch.setattr(endurance, "measure_stretch", play_here)
+    monkeypatch.setattr(endurance, "DEALS_AT_ONCE", 1)
+    settings = {name: value for name, value in SMALL.items() if name not in ("threads", "device", "total_timesteps")}
+    monkeypatch.setattr(endurance, "SELFPLAY", settings)
     endurance.main(endurance.Config(batch_decisions=20_000, decisions=600, stretches=2, out=tmp_path))
     counts = read(stored, "endurance")["counts"]
     assert counts["Batch: decisions"] >= 20_000
@@ -236,31 +259,28 @@ def test_every_face_plays_its_decisions(tmp_path, stored, monkeypatch):
     assert all(counts[f"{face}: KiB, stretch 1, start"] > 10_000 for face in endurance.FACES)
 
 
-@pytest.mark.linux("memory is read from /proc")
-def test_a_list_that_grows_is_found_in_a_new_process(tmp_path, stored, monkeypatch):
-    monkeypatch.setattr(endurance, "FACES", {"leaky": begin_leaky})
-    monkeypatch.setattr(endurance, "measure_stretch", measure_leaky)
-    with pytest.raises(UserError, match="leaky: memory grew by 1 % or more: 1"):
-        endurance.main(endurance.Config(decisions=30, stretches=1, out=tmp_path))
-
-
-def begin_leaky(seed: int) -> endurance.Play:
-    kept = []
+def begin_growing(seed: int, folder: Path) -> endurance.Play:
+    """Begin to play on a face that keeps a hundred kilobytes of each decision."""
+    kept: list[bytes] = []
 
     def play(decisions: int) -> int:
-        kept.extend(bytes([1]) * 1_000_000 for _ in range(decisions))
+        kept.extend(bytes([1]) * 100_000 for _ in range(decisions))
         return decisions
 
     return play
 
 
-def measure_leaky(face: str, decisions: int, seed: int) -> tuple[int, int, int]:
-    return endurance.play_stretch(face, decisions, seed)
+@pytest.mark.linux("memory is read from /proc")
+def test_a_list_that_grows_is_found(tmp_path, stored, monkeypatch):
+    monkeypatch.setattr(endurance, "FACES", {"growing": begin_growing})
+    with pytest.raises(UserError, match="growing: memory grew by 1 % or more: 1"):
+        endurance.main(endurance.Config(decisions=400, stretches=2, out=tmp_path))
+    assert read(stored, "endurance")["counts"]["growing: decisions"] == 400
 
 
 @pytest.mark.linux("memory is read from /proc")
 def test_a_stretch_is_played_in_a_new_process():
-    played, before, after = endurance.measure_stretch("Batch", 10_000, 1)
+    played, before, after = endurance.measure_stretch(endurance.begin_batch, 10_000, 1)
     assert played >= 10_000
     assert after >= before > 10_000
 
