@@ -18,7 +18,12 @@ GROUPS = {
         "training-speed": Verb("experiments.speed.training", "How much of its time does training spend in networks?"),
     },
     "release checks": {
-        "kills": Verb("experiments.checks.kills", "Does a training run survive being killed at any moment?"),
+        "invariants": Verb("experiments.checks.invariants", "Do the rules hold in random games?"),
+        "leaks": Verb("experiments.checks.leaks", "Does anything that a seat is shown tell what it may not know?"),
+        "malformed": Verb("experiments.checks.malformed", "Are malformed actions refused, and nothing changed?"),
+        "damage": Verb("experiments.checks.damage", "Are damaged games and files refused in one line?"),
+        "endurance": Verb("experiments.checks.endurance", "Does memory stay flat over a billion decisions?"),
+        "kills": Verb("experiments.checks.kills", "Do training runs and tournaments survive being killed?"),
         "soundness": Verb("experiments.checks.soundness", "Are the statistics of the arena correct?"),
     },
     "builds": {

@@ -39,7 +39,7 @@ def store(name: str, content: Mapping[str, Any]) -> Path:
         path = TRIALS / path.name
     else:  # results that were stored before their setups were are of standard setups
         both = {"setups": setups} | read_result(name), {"setups": setups, **content}
-        stored, wanted = (_with_influence(each["config"]) | {"setups": each["setups"]} for each in both)
+        stored, wanted = (keep_influential(each["config"]) | {"setups": each["setups"]} for each in both)
         try:
             check_same_settings(stored, wanted, where=path, advice="it stays unchanged")
         except UserError as error:
@@ -51,7 +51,8 @@ def store(name: str, content: Mapping[str, Any]) -> Path:
     return path
 
 
-def _with_influence(settings: Mapping[str, Any]) -> dict[str, Any]:
+def keep_influential(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that change the measured numbers."""
     return {name: value for name, value in settings.items() if name not in WITHOUT_INFLUENCE}
 
 

@@ -87,7 +87,7 @@ class raw_env(AECEnv):
         - num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
         - reward: "win", "margin", "score" or "round"; see Rewards.
         - open_mice: show each agent how many mice the others hold, which follows from public payments (R8.2).
-        - render_mode: "ansi" (`render` returns text), "human" (text is printed at `reset` and after every step) or None;
+        - render_mode: "ansi" (`render` returns text), "human" (text is printed at `reset` and after each step) or None;
           any other raises `TypeError`. At the end the text is the final table.
         - setup: a `Setup`, the name of one in `SETUPS`, or a file that ends in .json with the fields of `Setup`.
 

@@ -53,7 +53,8 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     "experiments": (
         ("__init__", "questions", "results", "runs", "settings"),
         ("game",),
-        ("checks", "pages", "recipes", "speed", "strength", "training"),
+        ("checks", "recipes", "speed", "strength", "training"),
+        ("pages",),
         ("__main__",),
     ),
 }

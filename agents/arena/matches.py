@@ -1,10 +1,6 @@
 """Matches between players: played by several processes, in parts that are stored (see `parts`), and resumed."""
 
 import multiprocessing
-import multiprocessing.connection
-import os
-import signal
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +16,7 @@ from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
 from agents.registry import PLAYERS, is_search, make
 from agents.tools.command import print_error
-from agents.tools.threads import use_one_blas_thread
+from agents.tools.workers import start_worker
 from felicity_env.game import Setup
 from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
@@ -128,7 +124,7 @@ def _play(
     if workers == 1:
         yield from ((part, *play_part(part)) for part in parts if is_wanted(part))
         return
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker) as pool:
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), start_worker) as pool:
         try:
             yield from _play_in_pool(pool, (part for part in parts if is_wanted(part)), 2 * workers)
         except BaseException:
@@ -136,20 +132,6 @@ def _play(
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
-
-
-def _start_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the process that waits for this one
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    use_one_blas_thread()
-
-
-def _end_with_parent() -> None:
-    """Wait until the parent process has ended, however it ended, and end this process too."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)
 
 
 def _play_in_pool(

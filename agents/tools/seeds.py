@@ -18,4 +18,10 @@ SEEDS = {
     "budget": 2**61 + 1,
     "evaluation": 2**62,
     "encoding": 2**62 + 1,
+    "invariants": 2**62 + 2,
+    "leaks": 2**62 + 3,
+    "malformed": 2**62 + 4,
+    "damage": 2**62 + 5,
+    "endurance": 2**62 + 6,
+    "kills": 2**62 + 7,
 }

@@ -1,30 +1,39 @@
-"""Question: does a training run survive being killed at any moment? `python -m experiments kills`
+"""Question: do training runs and tournaments survive being killed at any moment? `python -m experiments kills`
 
-Small self-play training runs are killed with SIGKILL at random moments, every second time while they write a
-checkpoint, and resumed until they are finished. Their weights and learning curves are then compared, byte for byte,
-with those of runs with the same seed that were never killed.
+Small self-play training runs and tournaments with two processes are killed with SIGKILL at random moments, every second
+time while they write a file, and continued until they are finished. What they have computed is then compared, byte for
+byte, with a run with the same seed that was never killed. After each kill no process of the run may be left. Needs
+Linux, where `/proc` lists the processes.
 """
 
-import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from rich.progress import Progress
 
+from agents.arena.tournament import Config as TournamentConfig
 from agents.tools.files import UserError
-from agents.tools.settings import check_positive
-from experiments.results import write_result
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import check_positive, option_name, require
+from experiments.checks.chunks import Outcome, chunk_size, count_chunks, run_check
 from train.selfplay import SelfplayConfig
 from train.storage import CURVE, EVALUATION, create_run_folder
 
+KILLS_A_CHUNK = 5
+PATIENCE = 10.0  # seconds in which the processes of a killed run must end
+OTHER_BITS, LEFT_BEHIND = "other bits than a run that was never killed", "processes left behind by a kill"
 SMALL = SelfplayConfig(
     num_envs=32,
     num_steps=32,
@@ -38,94 +47,213 @@ SMALL = SelfplayConfig(
     evaluation_deals=2,
     mix=("self=4", "ev=1"),
 )
+TOURNAMENT = TournamentConfig(
+    players=("random", "ev", "mc:10"), num_players=(3,), mixed_deals=10, deals_per_part=2, workers=2
+)
 
 
 @dataclass(frozen=True)
 class Config:
-    """Kill training runs at random moments, resume them, and compare them with runs that were never killed."""
+    """Kill training runs and tournaments at random moments, continue them, and compare them with ones never killed."""
 
-    resumes: ClassVar[bool] = False
-    kills: int = 60
+    resumes: ClassVar[bool] = True
+    kills: int = 200
     """Number of kills in total; runs with new seeds are started until it is reached."""
     total_timesteps: int = 40_000
     """Number of decisions to train on in each run. The check kills the process again and again, so a longer run is
     killed more often."""
+    tournament_deals: int = 60
+    """Number of deals for each pair of players in a tournament; more make it longer."""
     longest_wait: float = 2.0
-    """Longest time in seconds before a process is killed; each time is random, up to this limit."""
+    """Longest time in seconds before a training run is killed; each time is random, up to this limit."""
+    tournament_wait: float = 8.0
+    """Longest time in seconds before a tournament is killed; longer, because it includes the start of its processes."""
+    out: Path = Path("runs/kills")
+    """Folder of the kills so far; the same command, given again, continues."""
 
     def __post_init__(self) -> None:
-        check_positive(self, "kills", "total_timesteps", "longest_wait")
+        check_positive(self, "kills", "total_timesteps", "longest_wait", "tournament_wait")
+        require(self.tournament_deals >= 2, f"{option_name('tournament_deals')} must be at least 2")
 
 
-def create_run(folder: Path, seed: int, config: Config) -> list[str]:
+class Subject(NamedTuple):
+    """Kind of run to kill: how to start one, and how to read what it has computed."""
+
+    name: str
+    create: Callable[[Path, int, Config], list[str]]  # folder, seed, settings -> command that starts or continues it
+    wait: Callable[[Config], float]  # longest time before a kill
+    files: str  # pattern of the files that it writes
+    is_finished: Callable[[Path], bool]
+    read_outcome: Callable[[Path], Any]
+    reports_start: bool  # whether its first line of output comes once it works
+
+
+# --- training runs and tournaments ------------------------------------------------------------------------------------
+
+
+def create_training(folder: Path, seed: int, config: Config) -> list[str]:
     """Create the folder of a small training run; return the command that starts the run or resumes it."""
-    create_run_folder(replace(SMALL, seed=seed, total_timesteps=config.total_timesteps, out=folder))
+    if not folder.exists():
+        create_run_folder(replace(SMALL, seed=seed, total_timesteps=config.total_timesteps, out=folder))
     return [sys.executable, "-m", "train", "--resume", str(folder)]
 
 
-def is_saving(folder: Path) -> bool:
-    """Return whether a training run is writing a checkpoint in `folder` now."""
-    return any(folder.glob("checkpoints/*.part"))
-
-
-def run_until_killed(folder: Path, command: list[str], wait: float, *, in_save: bool) -> tuple[bool, bool]:
-    """Start a training process and kill it after `wait` seconds, unless it finishes before.
-
-    in_save: after that time, wait until the process writes its next checkpoint. Returns whether the process was killed
-    and whether it was writing a checkpoint at that moment.
-    """
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    process.stdout.readline()  # wait for the first line of output, which names the run folder
-    until = time.monotonic() + wait
-    while process.poll() is None and (time.monotonic() < until or (in_save and not is_saving(folder))):
-        time.sleep(0.0002)
-    if is_killed := process.poll() is None:
-        process.kill()
-    process.stdout.close()
-    process.wait()
-    return is_killed, is_killed and is_saving(folder)
-
-
-def read_outcome(folder: Path) -> tuple[bytes, list[Any]]:
+def read_training(folder: Path) -> tuple[bytes, list[Any]]:
     """Return the weights of a finished training run, as bytes, and its learning curve, without times."""
     curve = json.loads((folder / CURVE).read_text())
     return (folder / "policy.safetensors").read_bytes(), [(p["timesteps"], p["results"]) for p in curve]
 
 
+def create_tournament(folder: Path, seed: int, config: Config) -> list[str]:
+    """Return the command that starts a small tournament in `folder` or continues it."""
+    options: dict[str, Any] = {
+        "players": TOURNAMENT.players,
+        "num-players": TOURNAMENT.num_players,
+        "num-deals": (config.tournament_deals,),
+        "mixed-deals": (TOURNAMENT.mixed_deals,),
+        "deals-per-part": (TOURNAMENT.deals_per_part,),
+        "workers": (TOURNAMENT.workers,),
+        "seed": (seed,),
+        "out": (folder,),
+    }
+    words = [word for name, values in options.items() for word in (f"--{name}", *map(str, values))]
+    return [sys.executable, "-m", "agents", "tournament", *words]
+
+
+def read_tournament(folder: Path) -> tuple[Any, dict[str, bytes]]:
+    """Return the results of a finished tournament, and the files of its parts as bytes."""
+    parts = {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.glob("parts/*/*.npz"))}
+    return json.loads((folder / "result.json").read_text())["results"], parts
+
+
+SUBJECTS = (
+    Subject(
+        name="training",
+        create=create_training,
+        wait=lambda config: config.longest_wait,
+        files="checkpoints/*.part",
+        is_finished=lambda folder: (folder / EVALUATION).exists(),
+        read_outcome=read_training,
+        reports_start=True,
+    ),
+    Subject(
+        name="tournaments",
+        create=create_tournament,
+        wait=lambda config: config.tournament_wait,
+        files="parts/*/*.part",
+        is_finished=lambda folder: (folder / "result.json").exists(),
+        read_outcome=read_tournament,
+        reports_start=False,
+    ),
+)
+
+
+# --- killing ----------------------------------------------------------------------------------------------------------
+
+
+def list_session(session: int) -> list[int]:
+    """List the processes of a session, which a process begins for itself and all that it starts (Linux)."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, number = path.read_text().rpartition(")")[2].split()[:4]
+        except OSError:  # the process has ended meanwhile
+            continue
+        if int(number) == session and state != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def count_left(session: int) -> int:
+    """Return how many processes of a killed run are left after some patience, and end them."""
+    until = time.monotonic() + PATIENCE
+    while (left := list_session(session)) and time.monotonic() < until:
+        time.sleep(0.05)
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    return len(left)
+
+
+@contextmanager
+def start_session(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """Start a command in a session of its own; end all its processes if an exception, such as Ctrl-C, comes."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        yield process
+    finally:
+        if process.stdout:
+            process.stdout.close()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def run_until_killed(folder: Path, command: list[str], subject: Subject, wait: float, *, in_save: bool) -> Counter[str]:
+    """Start a run and kill it after `wait` seconds, unless it finishes before; return counts of what happened.
+
+    in_save: after that time, wait until it writes its next file. Counts: kills, kills while it wrote a file, and the
+    processes that were left.
+    """
+
+    def is_saving() -> bool:
+        return any(folder.glob(subject.files))
+
+    with start_session(command) as process:
+        if subject.reports_start and process.stdout:
+            process.stdout.readline()
+        until = time.monotonic() + wait
+        while process.poll() is None and (time.monotonic() < until or (in_save and not is_saving())):
+            time.sleep(0.0002)
+        if process.poll() is not None:
+            return Counter()
+        process.kill()
+        process.wait()
+        return Counter(
+            {
+                f"kills of {subject.name}": 1,
+                f"in a save of {subject.name}": int(is_saving()),
+                LEFT_BEHIND: count_left(process.pid),
+            }
+        )
+
+
 def finish_with_kills(
-    folder: Path, command: list[str], config: Config, rng: np.random.Generator, most: int
-) -> dict[str, int]:
-    """Run a training to its end with up to `most` kills; return how many there were, in all and while saving."""
-    counts = {"kills": 0, "in_save": 0}
-    while not (folder / EVALUATION).exists():
-        wait = 1e9 if counts["kills"] >= most else rng.random() * config.longest_wait
-        is_killed, was_saving = run_until_killed(folder, command, wait, in_save=counts["kills"] % 2 == 1)
-        if not is_killed and not (folder / EVALUATION).exists():
-            raise UserError(f"the run in {folder} cannot be resumed; see the messages above")
-        counts["kills"] += is_killed
-        counts["in_save"] += was_saving
+    folder: Path, subject: Subject, seed: int, config: Config, rng: np.random.Generator, most: int
+) -> Counter[str]:
+    """Execute a run to its end with up to `most` kills; return counts of what happened."""
+    counts, command = Counter[str](), subject.create(folder, seed, config)
+    kills = f"kills of {subject.name}"
+    while not subject.is_finished(folder):
+        wait = 1e9 if counts[kills] >= most else rng.random() * subject.wait(config)
+        happened = run_until_killed(folder, command, subject, wait, in_save=counts[kills] % 2 == 1)
+        if not happened and not subject.is_finished(folder):
+            raise UserError(f"{' '.join(command)} cannot be continued after a kill; see the messages above")
+        counts.update(happened)
     return counts
 
 
+def check_chunk(k: int, config: Config) -> Outcome:
+    """Kill runs of one kind, until there are as many kills as chunk k has; training and tournaments take turns."""
+    subject, rng = SUBJECTS[k % len(SUBJECTS)], np.random.default_rng([SEEDS["kills"], k])
+    counts, wanted = Counter[str](), chunk_size(config.kills, KILLS_A_CHUNK, k)
+    faults = Counter({OTHER_BITS: 0, LEFT_BEHIND: 0})
+    for number in count():
+        left = wanted - counts[f"kills of {subject.name}"]
+        if left <= 0:
+            break
+        seed = int(rng.integers(2**32))
+        with TemporaryDirectory() as parent:
+            whole, killed = Path(parent) / f"whole{number}", Path(parent) / f"killed{number}"
+            subprocess.run(subject.create(whole, seed, config), check=True, stdout=subprocess.DEVNULL)
+            counts.update(finish_with_kills(killed, subject, seed, config, rng, left))
+            counts[f"runs of {subject.name}"] += 1
+            faults[OTHER_BITS] += subject.read_outcome(killed) != subject.read_outcome(whole)
+    faults[LEFT_BEHIND] += counts.pop(LEFT_BEHIND, 0)
+    return Outcome(counts, faults)
+
+
 def main(config: Config) -> None:
-    """Kill and resume training runs, compare each with a run that was never killed, and store the result."""
+    """Kill and continue runs, or those left, and store the result; raise `UserError` if a kill changed anything."""
     os.environ["PYTHONUNBUFFERED"] = "1"
-    started, rng = time.monotonic(), np.random.default_rng(0)
-    runs: list[dict[str, Any]] = []
-    with TemporaryDirectory() as parent, Progress() as progress:
-        task = progress.add_task("kills", total=config.kills)
-        for seed in itertools.count():
-            done = sum(run["kills"] for run in runs)
-            progress.update(task, completed=done)
-            if done >= config.kills:
-                break
-            whole, killed = Path(parent) / f"whole{seed}", Path(parent) / f"killed{seed}"
-            subprocess.run(create_run(whole, seed, config), check=True, stdout=subprocess.DEVNULL)
-            command = create_run(killed, seed, config)
-            counts = finish_with_kills(killed, command, config, rng, config.kills - done)
-            runs.append({"seed": seed, **counts, "same_bits": read_outcome(killed) == read_outcome(whole)})
-    totals = {name: sum(run[name] for run in runs) for name in ("kills", "in_save")}
-    results = {**totals, "all_the_same_bits": all(run["same_bits"] for run in runs), "runs": runs}
-    print(f"{totals}; all the same bits: {results['all_the_same_bits']}")
-    write_result("kills", config, results, started=started)
+    num_chunks = count_chunks(config.kills, KILLS_A_CHUNK)
+    run_check("kills", config, lambda k: check_chunk(k, config), num_chunks, source=__file__)

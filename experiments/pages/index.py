@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agents.tools.markdown import format_table
+from experiments.checks.chunks import list_faults
+from experiments.checks.endurance import FACES, measure_growth
 from experiments.pages.results import compare_neighbours
 from experiments.questions import GROUPS
 from experiments.results import RESULTS, read_result
@@ -14,6 +16,7 @@ NO_RESULT = {  # questions that store no result, and the reason
     "notebooks": "It writes the notebooks and stores no result.",
     "site": "It writes `build/docs` and stores no result.",
 }
+NOT_MEASURED = "Not measured yet."  # of a question whose result is not stored yet
 RESUMED = ("tune",)  # questions whose stored result was resumed, so that its seconds are not those of the whole
 
 
@@ -31,7 +34,7 @@ def render_index() -> str:
 def _render_row(name: str, question: str) -> tuple[str, ...]:
     names, command = list_results(name), f"`python -m experiments {name}`"
     if not names:
-        return question, NO_RESULT[name], command, "", ""
+        return question, NO_RESULT.get(name, NOT_MEASURED), command, "", ""
     results = [read_result(result) for result in names]
     answer = ANSWERS[name](results)
     minutes = ", ".join(f"{max(1, round(count_minutes(result)))}" for result in results)
@@ -169,11 +172,30 @@ def _answer_training_speed(results: Sequence[Result]) -> str:
     return f"of the time of an iteration, forward and backward passes take {', '.join(texts)}"
 
 
-def _answer_kills(results: Sequence[Result]) -> str:
-    result = results[0]["results"]
-    outcome = "all runs ended" if result["all_the_same_bits"] else "not all runs ended"
-    kills = f"{result['kills']} kills, {result['in_save']} during a save"
-    return f"{kills}: {outcome} with weights identical to uninterrupted runs"
+def _answer_check(text: str, subjects: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:
+    """Return a function that answers the question of a check in chunks.
+
+    text: what holds if there are no faults. subjects: {beginning of the names of counts: what they count}.
+    """
+
+    def answer(results: Sequence[Result]) -> str:
+        counts = results[0]["results"]["counts"]
+        sums = {
+            subject: sum(n for key, n in counts.items() if key.startswith(name)) for name, subject in subjects.items()
+        }
+        checked = ", ".join(f"{number:,} {subject}" for subject, number in sums.items())
+        faults = list_faults(results[0]["results"])
+        return f"{checked}: {text}" if not faults else f"no: {checked}; {'; '.join(faults)}"
+
+    return answer
+
+
+def _answer_endurance(results: Sequence[Result]) -> str:
+    counts = results[0]["results"]["counts"]
+    texts = (
+        f"{measure_growth(counts, face):+.2%} in {counts[f'{face}: decisions']:,} decisions of {face}" for face in FACES
+    )
+    return f"memory grew by {', '.join(texts)}"
 
 
 def _answer_soundness(results: Sequence[Result]) -> str:
@@ -206,7 +228,33 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "speed": _answer_speed,
     "player-speed": _answer_player_speed,
     "training-speed": _answer_training_speed,
-    "kills": _answer_kills,
+    "invariants": _answer_check("no invariant is violated", {"games": "games", "decisions": "decisions"}),
+    "leaks": _answer_check(
+        "a seat is shown the same in the true game and in all worlds that it holds possible",
+        {
+            "pairs": "pairs of a position and a seat",
+            "worlds in": "worlds in full games",
+            "compared": "after more steps",
+        },
+    ),
+    "malformed": _answer_check(
+        "all refused, and no byte of a state changed",
+        {"raw_env": "malformed actions in PettingZoo", "Batch": "in `Batch`"},
+    ),
+    "damage": _answer_check(
+        "each refused in one line, or read as a valid game or with unchanged content",
+        {
+            "texts": "damaged texts",
+            "policies": "policies",
+            "checkpoints": "checkpoints",
+            "parts": "parts of tournaments",
+        },
+    ),
+    "endurance": _answer_endurance,
+    "kills": _answer_check(
+        "all ended with the same bits as runs that were never killed, and no process was left",
+        {"kills of training": "kills of training runs", "kills of tournaments": "of tournaments"},
+    ),
     "soundness": _answer_soundness,
     "tune": _answer_tune,
 }

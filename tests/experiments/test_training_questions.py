@@ -9,7 +9,6 @@ import pytest
 
 from experiments import results
 from experiments.__main__ import main
-from experiments.checks import kills
 from experiments.speed import training as training_speed
 from experiments.training import encoding, first_player
 from tests.support.selfplay_runs import SMALL, small_config
@@ -34,13 +33,6 @@ def test_equal_seeds_and_unknown_algorithms_are_refused():
         first_player.Config(seeds=(0, 0))
     with pytest.raises(ValueError, match="--algorithm must be one of maskable-ppo, selfplay, not dqn"):
         first_player.Config(algorithm="dqn")
-
-
-def test_killed_runs_are_compared_with_their_twins(stored):
-    kills.main(kills.Config(kills=2, total_timesteps=3000, longest_wait=0.3))
-    written = json.loads((stored / "kills.json").read_text())["results"]
-    assert written["kills"] >= 2
-    assert written["all_the_same_bits"] is True
 
 
 def test_after_ctrl_c_no_policy_that_is_not_fully_trained_is_measured(stored, monkeypatch):

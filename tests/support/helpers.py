@@ -2,33 +2,22 @@
 
 import gc
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 
+from experiments.checks.random_games import MAX_LENGTH as MAX_LENGTH
+from experiments.checks.random_games import Played as Played
+from experiments.checks.random_games import diverse_action as diverse_action
+from experiments.checks.random_games import random_game as random_game
 from felicity_env import Player, View
-from felicity_env.game import (
-    MAX_ROUNDS,
-    PASS,
-    PLACE,
-    STATE,
-    Setup,
-    State,
-    is_legal,
-    is_terminal,
-    num_legal_actions,
-    step,
-)
-from felicity_env.game_record import Deal, Game, draw_deal, initial_states
-from felicity_env.information import EVENTS_A_ROUND, redact
-from felicity_env.kernel import kernel
-from felicity_env.player import random_action
-from felicity_env.random_stream import mix
+from felicity_env.game import PASS, STATE, Setup, State, is_legal, step
+from felicity_env.game_record import Deal, initial_states
+from felicity_env.information import redact
 from felicity_env.setups import SETUPS, standard_setup
 
 M8, M5, C3, C5, C8, C11, C15, RABBIT, LARGE, SMALL = range(10)  # M: minus
-MAX_LENGTH = MAX_ROUNDS * EVENTS_A_ROUND
 COMPILED = not numba.config.DISABLE_JIT
 
 ODD_SETUPS = (
@@ -78,46 +67,6 @@ def play_round(state: State, *actions: int, cards: Any = None) -> State:
 def lowest_card(state: State) -> int:
     """Return the first card in the hand of the seat to act."""
     return next(card for card in range(10) if state.hands[state.seat] >> card & 1)
-
-
-class Played(NamedTuple):
-    """A finished game with its states: states[k] is the position after k actions."""
-
-    game: Game
-    states: np.ndarray
-
-
-@kernel
-def diverse_action(state: State, random_bits: int) -> int:
-    """Return a legal action: in the auction a pass, the lowest bid or any.
-
-    Bidding wars and void rounds come up in this mixture.
-    """
-    choice = random_bits & np.uint64(3)
-    if state.phase == PLACE or choice >= 2:
-        return random_action(state, random_bits)
-    return PASS if choice == 0 or num_legal_actions(state) == 1 else PASS + state.high_bid + 1
-
-
-@kernel
-def _play_out(history, actions, random_bits):
-    length = 0
-    while not is_terminal(history[length]):
-        random_bits = mix(np.uint64(random_bits))
-        actions[length] = diverse_action(history[length], np.uint64(random_bits))
-        history[length + 1] = history[length]
-        step(history[length + 1], actions[length])
-        length += 1
-    return length
-
-
-def random_game(setup: Setup, seed: int) -> Played:
-    """Play a game to the end by `diverse_action`."""
-    dealt = draw_deal(setup, seed)
-    history, actions = np.zeros(MAX_LENGTH, STATE), np.zeros(MAX_LENGTH, np.int64)
-    history[:1] = initial_states(setup, dealt)
-    length = _play_out(history, actions, np.uint64(seed))
-    return Played(Game(setup, dealt, tuple(actions[:length].tolist())), history[: length + 1].copy())
 
 
 def make_view(states: np.ndarray, seeds: np.ndarray) -> View:

@@ -1,0 +1,107 @@
+"""Long checks in chunks: outcomes are added up and stored after each chunk, so that an interrupted check resumes.
+
+A check is a function `chunk(k)` that draws all its randomness from its number k and returns an `Outcome`. So a check
+that was stopped and resumed gives the same result as one that never was.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from agents.tools.files import UserError, check_same_settings, lock_folder, write_json
+from agents.tools.progress import PartsProgress
+from experiments.results import keep_influential, write_result
+from felicity_env.code_digest import code_digest
+
+STATE_FILE = "chunks.json"
+MOST_NAMED = 10  # number of chunks with faults that are named in the result
+
+
+class Outcome(NamedTuple):
+    """Outcome of a chunk: how much was checked, and how many faults were found, each by name."""
+
+    counts: Mapping[str, int]
+    faults: Mapping[str, int]  # with zeros, so that a result names all that was checked
+
+
+def count_chunks(total: int, size: int) -> int:
+    """Return the number of chunks of at most `size` that make up `total`."""
+    return -(-total // size)
+
+
+def chunk_size(total: int, size: int, k: int) -> int:
+    """Return the size of chunk k: `size`, or what is left for the last chunk."""
+    return min(size, total - k * size)
+
+
+def run_check(
+    name: str,
+    config: Any,
+    chunk: Callable[[int], Outcome],
+    num_chunks: int,
+    *,
+    source: str,
+    judge: Callable[[Mapping[str, int]], Mapping[str, int]] = lambda counts: {},
+) -> None:
+    """Run the chunks of a check that are not done yet, store the result, and raise `UserError` if there are faults.
+
+    config: settings with the folder `out`, where the chunks that are done are stored. source: path of the check's
+    module; chunks of other settings or of changed code, of the module or of anything that it imports, are refused.
+    judge: function that returns the faults, by name, which only the counts of all chunks together show.
+    """
+    console, path = Console(), config.out / STATE_FILE
+    config.out.mkdir(parents=True, exist_ok=True)
+    origin = keep_influential(asdict(config)) | {"code": code_digest(Path(source))}
+    with lock_folder(config.out), PartsProgress(console) as progress:
+        state = _read_state(path, origin)
+        before, first = time.monotonic() - state["seconds"], state["done"]
+        started = time.monotonic()
+        for k in range(first, num_chunks):
+            _add(state, k, chunk(k), console)
+            state["seconds"] = round(time.monotonic() - before, 1)
+            write_json(path, state)
+            per_chunk = (time.monotonic() - started) / (k + 1 - first)
+            progress.report(k + 1, num_chunks, per_chunk * (num_chunks - k - 1))
+    faults = {**state["faults"], **judge(state["counts"])}
+    counts = {key: state[key] for key in ("counts", "faulty_chunks")}
+    results = {**counts, "faults": faults, "code": origin["code"]}
+    write_result(name, config, results, started=time.monotonic() - state["seconds"])
+    if found := list_faults(results):
+        raise UserError("; ".join(found))
+
+
+def list_faults(results: Mapping[str, Any]) -> list[str]:
+    """Return a line for each fault that a check found: its name and how often it was found."""
+    return [f"{name}: {count:,}" for name, count in results["faults"].items() if count]
+
+
+def _read_state(path: Path, origin: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the outcome of the chunks that are done; raise `UserError` if the file is damaged or of another origin."""
+    if not path.exists():
+        return {"origin": origin, "done": 0, "seconds": 0.0, "counts": {}, "faults": {}, "faulty_chunks": []}
+    advice = f"delete {path.parent} to start again, or choose another --out"
+    try:
+        state = json.loads(path.read_text())
+        stored = state["origin"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is damaged ({type(error).__name__}); {advice}") from error
+    check_same_settings(stored, origin, where=path, advice=advice)
+    return state
+
+
+def _add(state: dict[str, Any], k: int, outcome: Outcome, console: Console) -> None:
+    """Add the outcome of chunk k, and print its faults at once, because a check may take hours."""
+    for key, values in outcome._asdict().items():
+        total = Counter(state[key])
+        total.update(values)
+        state[key] = {name: int(count) for name, count in total.items()}
+    state["done"] = k + 1
+    if found := list_faults(outcome._asdict()):
+        console.print(f"chunk {k}: {'; '.join(found)}", highlight=False, soft_wrap=True)
+        state["faulty_chunks"] = [*state["faulty_chunks"], k][:MOST_NAMED]

@@ -1,0 +1,279 @@
+"""Question: are damaged games and files refused in one line? `python -m experiments damage`
+
+Texts of random games are damaged in letters, words and lines. `notation.loads` must refuse a damaged text with an error
+of one line that names the line of the text, or read another valid game, which must be the same after it is written and
+read again. Files with a checksum (weights of policies, checkpoints, parts of tournaments) are damaged in bytes. Reading
+one must fail with an error of one line that names the file; a part may also be read if it still holds the very same
+results, because a few bytes of its archive mean nothing. The command fails if anything else happens.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from agents.arena.matches import play_part
+from agents.arena.parts import Match, Part, arena_digest, load_part
+from agents.checkpoint_file import load_checkpoint, save_checkpoint
+from agents.policy_file import Layers, load_policy, save_policy
+from agents.tools.files import UserError
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import check_at_least
+from experiments.checks.chunks import Outcome, chunk_size, count_chunks, run_check
+from experiments.checks.random_games import random_game
+from felicity_env.game import NUM_ACTIONS, Setup
+from felicity_env.game_record import Game
+from felicity_env.notation import dumps, loads
+from felicity_env.observation import OBS_SIZE
+from felicity_env.setups import SETUPS
+
+TEXTS_A_CHUNK, FILES_A_CHUNK = 1000, 500
+TEXTS_A_GAME = 20  # number of damaged texts of one game
+SPELLED_OUT = Setup(seats=2, mouse_cards=(5,), bank=40, mice=23, removed=0)  # is written with all its fields
+NAMES_A_LINE = re.compile(r"line \d+: |the text is empty")
+LETTERS = " \n\t#|-:0123456789RDdabefilmoprstuvy\0\u00e9\u2028\ufeff"
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Config:
+    """Damage texts of games and files with a checksum, and read them."""
+
+    resumes: ClassVar[bool] = True
+    texts: int = 200_000
+    """Number of damaged texts of games; more find rarer faults."""
+    files: int = 10_000
+    """Number of damaged files: policies, checkpoints and parts of tournaments in turn."""
+    out: Path = Path("runs/damage")
+    """Folder of what was read so far; the same command, given again, continues."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, texts=1, files=1)
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def damage_letters(text: str, rng: Rng) -> str:
+    """Replace, remove or insert a few letters."""
+    letters = list(text)
+    for _ in range(int(rng.integers(1, 4))):
+        at = int(rng.integers(len(letters)))
+        new = LETTERS[rng.integers(len(LETTERS))]
+        letters[at] = ("", new, letters[at] + new)[rng.integers(3)]
+    return "".join(letters) or " "
+
+
+def damage_words(text: str, rng: Rng) -> str:
+    """Replace a word by another of the text or by a number, remove it, or write it twice."""
+    words = re.split(r"(\s+)", text)  # words at even places, what is between them at odd ones
+    at, other = (2 * int(rng.integers((len(words) + 1) // 2)) for _ in range(2))
+    number = str(int(rng.integers(-9, 10 ** int(rng.integers(1, 12)))))
+    words[at] = (words[other], number, "", f"{words[at]} {words[at]}")[rng.integers(4)]
+    return "".join(words)
+
+
+def damage_lines(text: str, rng: Rng) -> str:
+    """Remove, repeat or exchange lines, or cut the text off."""
+    lines = text.split("\n")
+    one, other = (int(rng.integers(len(lines))) for _ in range(2))
+    kind = rng.integers(4)
+    if kind == 0:
+        del lines[one]
+    elif kind == 1:
+        lines.insert(other, lines[one])
+    elif kind == 2:
+        lines[one], lines[other] = lines[other], lines[one]
+    else:
+        return text[: int(rng.integers(len(text)))]
+    return "\n".join(lines)
+
+
+TEXT_DAMAGE = {"letters": damage_letters, "words": damage_words, "lines": damage_lines}
+
+
+def find_text_fault(text: str, original: Game) -> str:
+    """Return what became of a damaged text: "refused", "another game", "the same game", or the name of a fault."""
+    try:
+        game = loads(text)
+    except ValueError as error:
+        is_one_line = "\n" not in str(error)
+        return "refused" if is_one_line and NAMES_A_LINE.match(str(error)) else "refused without naming the line"
+    except Exception as error:
+        return f"raised {type(error).__qualname__}"
+    if game == original:
+        return "the same game"
+    return "another game" if loads(dumps(game)) == game else "another game, which is lost when written"
+
+
+READ_TEXTS = ("refused", "another game", "the same game")
+
+
+def draw_games(rng: Rng) -> Iterator[Game]:
+    """Yield random games, cut off anywhere, in the standard setups and in one that is spelled out."""
+    setups = (*SETUPS.values(), SPELLED_OUT)
+    while True:
+        game = random_game(setups[rng.integers(len(setups))], int(rng.integers(2**62))).game
+        yield Game(game.setup, game.deal, game.actions[: int(rng.integers(len(game.actions) + 1))])
+
+
+def check_texts(count: int, rng: Rng) -> Outcome:
+    """Damage and read `count` texts of random games."""
+    found, games = Counter[str](), draw_games(rng)
+    game, text = next(games), ""
+    for number in range(count):
+        if number % TEXTS_A_GAME == 0:
+            game = next(games)
+            text = dumps(game)
+        damage = list(TEXT_DAMAGE.values())[rng.integers(len(TEXT_DAMAGE))]
+        found[find_text_fault(damage(text, rng), game)] += 1
+    return _sort_outcomes("texts", found, READ_TEXTS)
+
+
+def _sort_outcomes(subject: str, found: Counter[str], good: Sequence[str]) -> Outcome:
+    """Return the outcome of a chunk: what was found is a count if it is good, else a fault."""
+    counts = {f"{subject}: {name}": found[name] for name in good}
+    faults = {f"{subject}: {name}": count for name, count in found.items() if name not in good}
+    return Outcome(counts, faults or {f"{subject}: any fault": 0})
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def flip_bits(content: bytes, rng: Rng) -> bytes:
+    """Flip one to three bits."""
+    spoiled = bytearray(content)
+    for _ in range(int(rng.integers(1, 4))):
+        spoiled[rng.integers(len(spoiled))] ^= 1 << int(rng.integers(8))
+    return bytes(spoiled)
+
+
+def overwrite(content: bytes, rng: Rng) -> bytes:
+    """Overwrite some bytes with zeros or with random bytes."""
+    first = int(rng.integers(len(content)))
+    size = int(rng.integers(1, 600))
+    new = bytes(size) if rng.random() < 0.5 else rng.bytes(size)
+    return content[:first] + new[: len(content) - first] + content[first + size :]
+
+
+def cut_off(content: bytes, rng: Rng) -> bytes:
+    """Keep only the beginning, which may be empty."""
+    return content[: int(rng.integers(len(content)))]
+
+
+def lengthen(content: bytes, rng: Rng) -> bytes:
+    """Insert some bytes, or append them."""
+    at = len(content) if rng.random() < 0.5 else int(rng.integers(len(content)))
+    return content[:at] + rng.bytes(int(rng.integers(1, 600))) + content[at:]
+
+
+FILE_DAMAGE = (flip_bits, overwrite, cut_off, lengthen)
+
+
+class DamagedFile(NamedTuple):
+    """File to damage, and a function that reads it; it raises an error, or returns what the file holds as bytes."""
+
+    path: Path
+    read: Callable[[], bytes]
+    may_be_harmless: bool = False  # whether some bytes of the file mean nothing
+
+
+def _make_layers(rng: Rng) -> Layers:
+    sizes = (OBS_SIZE, 8, NUM_ACTIONS)
+    return [
+        (rng.normal(size=shape).astype(np.float32), rng.normal(size=shape[1]).astype(np.float32))
+        for shape in pairwise(sizes)
+    ]
+
+
+def _to_bytes(layers: Layers) -> bytes:
+    return b"".join(array.tobytes() for layer in layers for array in layer)
+
+
+def make_policy(folder: Path, rng: Rng) -> DamagedFile:
+    """Write the files of a policy; its weights are to be damaged."""
+    folder.mkdir()
+    save_policy(folder, _make_layers(rng), open_mice=True)
+    return DamagedFile(folder / "policy.safetensors", lambda: _to_bytes(load_policy(folder)[0]))
+
+
+def make_checkpoint(folder: Path, rng: Rng) -> DamagedFile:
+    """Write the only checkpoint of a run folder."""
+    folder.mkdir()
+    path = save_checkpoint(folder, {"weights": rng.normal(size=500)}, {"timesteps": int(rng.integers(10**6))})
+
+    def read() -> bytes:
+        reports: list[str] = []
+        try:
+            return load_checkpoint(folder, report=reports.append).arrays["weights"].tobytes()
+        except UserError:
+            raise UserError("; ".join(reports)) from None  # these lines name the file
+
+    return DamagedFile(path, read)
+
+
+def make_part(folder: Path, rng: Rng) -> DamagedFile:
+    """Play a part of a tournament and write its file."""
+    setup = list(SETUPS.values())[rng.integers(len(SETUPS))]
+    match, seed = Match.one_against("anchor", "greedy", setup), int(rng.integers(2**62))
+    part = Part(match, 0, 3, seed, ("-",) * setup.seats, arena_digest(), folder / "0-3.npz")
+    play_part(part)
+
+    def read() -> bytes:
+        blocks = load_part(part)
+        arrays = [*blocks.measures.values(), blocks.seats, blocks.rounds]
+        return b"".join(array.tobytes() for array in arrays) + repr(blocks.late).encode()
+
+    return DamagedFile(part.path, read, may_be_harmless=True)
+
+
+FILES = {"policies": make_policy, "checkpoints": make_checkpoint, "parts": make_part}
+READ_FILES = ("refused", "read in full")
+
+
+def find_file_fault(file: DamagedFile, original: bytes) -> str:
+    """Return what became of a damaged file: "refused", "read in full" (harmless damage), or the name of a fault."""
+    try:
+        content = file.read()
+    except (UserError, ValueError) as error:
+        is_one_line = "\n" not in str(error)
+        return "refused" if is_one_line and str(file.path.parent) in str(error) else "refused without naming the file"
+    except Exception as error:
+        return f"raised {type(error).__qualname__}"
+    return "read in full" if content == original and file.may_be_harmless else "accepted"
+
+
+def check_files(kind: str, count: int, rng: Rng) -> Outcome:
+    """Damage and read a file of a kind `count` times."""
+    found = Counter[str]()
+    with TemporaryDirectory() as parent:
+        file = FILES[kind](Path(parent) / kind, rng)
+        content, original = file.path.read_bytes(), file.read()
+        for _ in range(count):
+            damaged: Any = content
+            while damaged == content:
+                damaged = FILE_DAMAGE[rng.integers(len(FILE_DAMAGE))](content, rng)
+            file.path.write_bytes(damaged)
+            found[find_file_fault(file, original)] += 1
+    return _sort_outcomes(kind, found, READ_FILES)
+
+
+def check_chunk(k: int, config: Config) -> Outcome:
+    """Damage what belongs to chunk k: texts in the first chunks, files in the others."""
+    rng, of_texts = np.random.default_rng([SEEDS["damage"], k]), count_chunks(config.texts, TEXTS_A_CHUNK)
+    if k < of_texts:
+        return check_texts(chunk_size(config.texts, TEXTS_A_CHUNK, k), rng)
+    number = k - of_texts
+    return check_files(list(FILES)[number % len(FILES)], chunk_size(config.files, FILES_A_CHUNK, number), rng)
+
+
+def main(config: Config) -> None:
+    """Damage and read all texts and files, or those left, and store the result; raise `UserError` at any fault."""
+    num_chunks = count_chunks(config.texts, TEXTS_A_CHUNK) + count_chunks(config.files, FILES_A_CHUNK)
+    run_check("damage", config, lambda k: check_chunk(k, config), num_chunks, source=__file__)

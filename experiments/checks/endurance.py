@@ -1,0 +1,224 @@
+"""Question: does memory stay flat over a billion decisions? `python -m experiments endurance`
+
+Each face of the game plays random decisions, and the self-play trainer trains, in several stretches. A stretch is a new
+process, so that nothing but the face itself can hold memory, and so that an interrupted check resumes at a stretch. The
+memory of the process (its resident set, RSS) is measured after a warm-up and at the end of the stretch. What it grew in
+all stretches together, which is what it would have grown in one process, must be less than 1 % of its size. Needs
+Linux, where `/proc` tells the memory of a process.
+"""
+
+import gc
+import multiprocessing
+import random
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import numpy as np
+
+import agents
+from agents.arena.blocks import play_blocks
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import check_at_least
+from agents.tools.workers import start_worker
+from experiments.checks.chunks import Outcome, run_check
+from felicity_env import Batch, Player, View, game_seed
+from felicity_env.gymnasium_env import SeatVectorEnv
+from felicity_env.pettingzoo_env import raw_env
+from felicity_env.player import RandomPlayer
+from felicity_env.setups import STANDARD_PLAYERS, standard_setup
+
+MOST_GROWTH = 0.01
+WARM_UP = 0.05  # of the decisions of a stretch, before memory is measured
+SAVE_EVERY = 20  # updates of self-play between two checkpoints
+DEALS_AT_ONCE = 100  # in the arena
+SELFPLAY: dict[str, Any] = {}  # settings of the training run other than the default
+Play = Callable[[int], int]  # plays at least so many decisions, and returns how many it played
+Begin = Callable[[int, Path], Play]  # begins to play, given a seed and an empty folder
+
+
+@dataclass(frozen=True)
+class Config:
+    """Play many decisions on each face of the game, and measure how much memory grows."""
+
+    resumes: ClassVar[bool] = True
+    batch_decisions: int = 1_000_000_000
+    """Number of random decisions on `Batch`; more find a slower leak."""
+    decisions: int = 100_000_000
+    """Number of decisions for each of the other faces, which are slower."""
+    stretches: int = 4
+    """Number of processes, one after another, that share the decisions of a face; fewer lose more at Ctrl-C."""
+    out: Path = Path("runs/endurance")
+    """Folder of the stretches done so far; the same command, given again, continues."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, batch_decisions=1, decisions=1, stretches=1)
+
+
+# --- faces ------------------------------------------------------------------------------------------------------------
+
+
+def begin_batch(seed: int, folder: Path) -> Play:
+    """Begin to play on a `Batch`, with random decisions in compiled code and, one in ten, by a player."""
+    batch, player = Batch(1000, [STANDARD_PLAYERS[k % 3] for k in range(1000)], seed=seed), RandomPlayer()
+
+    def play(decisions: int) -> int:
+        rounds = -(-decisions // (10 * batch.num_games))
+        for _ in range(rounds):
+            batch.play_random(9)
+            batch.step(player.act(batch.view()))
+        return rounds * 10 * batch.num_games
+
+    return play
+
+
+def begin_environment(seed: int, folder: Path) -> Play:
+    """Begin to play on `raw_env`: observe, step, and reset after each game, as a user's loop does."""
+    env, rng = raw_env(), random.Random(seed)
+    env.reset(seed=seed)
+
+    def play(decisions: int) -> int:
+        for _ in range(decisions):
+            if env.terminations[env.agent_selection]:
+                env.reset()
+            observation, *_ = env.last()
+            assert observation
+            legal = observation["action_mask"].nonzero()[0]
+            env.step(int(legal[int(rng.random() * len(legal))]))
+        return decisions
+
+    return play
+
+
+def begin_vector(seed: int, folder: Path) -> Play:
+    """Begin to play on the vector environment of Gymnasium; the decisions of the learners count."""
+    envs, player = SeatVectorEnv(256), RandomPlayer()
+    envs.reset(seed=seed)
+
+    def play(decisions: int) -> int:
+        steps = -(-decisions // envs.num_envs)
+        for _ in range(steps):
+            envs.step(player.act(envs.batch.view()))
+        return steps * envs.num_envs
+
+    return play
+
+
+class CountingPlayer:
+    """Player that counts the decisions of another."""
+
+    def __init__(self, player: Player) -> None:
+        self.player, self.decisions = player, 0
+
+    def act(self, view: View) -> np.ndarray:
+        """Return the actions of the other player for the B decisions of `view`, integers [B]."""
+        self.decisions += len(view)
+        return self.player.act(view)
+
+
+def begin_arena(seed: int, folder: Path) -> Play:
+    """Begin to play blocks of the arena with copies of the reference player in all seats."""
+    player, first = CountingPlayer(agents.make("net")), 0
+
+    def play(decisions: int) -> int:
+        nonlocal first
+        before = player.decisions
+        while player.decisions - before < decisions:
+            setup = standard_setup(STANDARD_PLAYERS[first // DEALS_AT_ONCE % 3])
+            play_blocks([player] * setup.seats, num_deals=range(first, first + DEALS_AT_ONCE), seed=seed, setup=setup)
+            first += DEALS_AT_ONCE
+        return player.decisions - before
+
+    return play
+
+
+def begin_selfplay(seed: int, folder: Path) -> Play:
+    """Begin a self-play training run with one thread; the decisions that it learns from count."""
+    from train.selfplay import SelfplayConfig, SelfplayTrainer  # other faces need no torch in their memory
+
+    config = SelfplayConfig(seed=seed % 2**32, total_timesteps=2**40, threads=1, device="cpu", **SELFPLAY)
+    trainer = SelfplayTrainer(config, folder)
+
+    def play(decisions: int) -> int:
+        before = trainer.timesteps
+        while trainer.timesteps - before < decisions:
+            trainer.run_iteration()
+            if trainer.updates % SAVE_EVERY == 0:
+                trainer.save()
+        return trainer.timesteps - before
+
+    return play
+
+
+FACES: dict[str, Begin] = {
+    "Batch": begin_batch,
+    "arena": begin_arena,
+    "VectorEnv": begin_vector,
+    "raw_env": begin_environment,
+    "selfplay": begin_selfplay,
+}
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+def read_memory() -> int:
+    """Return the resident memory of this process in KiB, after what can be freed is freed."""
+    gc.collect()
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+def play_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int]:
+    """Play at least `decisions` on a face; return their number, and the memory after the warm-up and at the end."""
+    with TemporaryDirectory() as folder:
+        play = begin(seed, Path(folder))
+        play(max(1, int(WARM_UP * decisions)))
+        before = read_memory()
+        return play(decisions), before, read_memory()
+
+
+def measure_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int]:
+    """Return what `play_stretch` returns in a new process, which ends with this one."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, start_worker) as pool:
+        try:
+            return pool.submit(play_stretch, begin, decisions, seed).result()
+        except BaseException:
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+
+
+def check_chunk(k: int, config: Config) -> Outcome:
+    """Play stretch k: all stretches of the first face come first."""
+    number, stretch = divmod(k, config.stretches)
+    face, begin = list(FACES.items())[number]
+    total = config.batch_decisions if face == "Batch" else config.decisions
+    size, seed = -(-total // config.stretches), game_seed(SEEDS["endurance"], number, stretch)
+    decisions, before, after = measure_stretch(begin, size, seed)
+    memory = {f"{face}: KiB, stretch {stretch}, start": before, f"{face}: KiB, stretch {stretch}, end": after}
+    return Outcome({f"{face}: decisions": decisions, **memory}, {})
+
+
+def measure_growth(counts: Mapping[str, int], face: str) -> float:
+    """Return by which fraction the memory of a face grew in all its stretches together."""
+    starts, ends = (
+        [count for name, count in counts.items() if name.startswith(f"{face}: KiB") and name.endswith(moment)]
+        for moment in ("start", "end")
+    )
+    return (sum(ends) - sum(starts)) / (sum(starts) / len(starts))
+
+
+def find_growth(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return for each face, as a fault by name, whether its memory grew too much."""
+    return {f"{face}: memory grew by 1 % or more": int(measure_growth(counts, face) >= MOST_GROWTH) for face in FACES}
+
+
+def main(config: Config) -> None:
+    """Play all stretches, or those left, and store the result; raise `UserError` if the memory of a face grew."""
+    num_chunks = len(FACES) * config.stretches
+    run_check("endurance", config, lambda k: check_chunk(k, config), num_chunks, source=__file__, judge=find_growth)

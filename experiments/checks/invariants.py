@@ -1,0 +1,48 @@
+"""Question: do the rules hold in random games? `python -m experiments invariants`
+
+Every position and every step of random games with 3, 4 and 5 players is checked against invariants that are stated from
+the rules (`position_faults.FAULTS`). In half of the games all legal actions are equally likely; in the others passes
+and lowest bids are more frequent, so that bidding wars and void rounds come up. The command fails if a game violates an
+invariant; the result counts the games for each.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import check_at_least
+from experiments.checks.chunks import Outcome, chunk_size, count_chunks, run_check
+from experiments.checks.game_faults import check_games
+from felicity_env.setups import SETUPS
+
+GAMES_A_CHUNK = 20_000
+
+
+@dataclass(frozen=True)
+class Config:
+    """Check random games in all standard setups against the invariants of the rules."""
+
+    resumes: ClassVar[bool] = True
+    games: int = 10_000_000
+    """Number of games in each standard setup; more find rarer faults."""
+    out: Path = Path("runs/invariants")
+    """Folder of the games checked so far; the same command, given again, continues."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, games=1)
+
+
+def check_chunk(k: int, games: int) -> Outcome:
+    """Check chunk k of `games` games in each setup; the setups take turns."""
+    name, setup = list(SETUPS.items())[k % len(SETUPS)]
+    part = k // len(SETUPS)
+    first, size = part * GAMES_A_CHUNK, chunk_size(games, GAMES_A_CHUNK, part)
+    found = check_games(setup, range(first, first + size), SEEDS["invariants"])
+    return Outcome({f"games of {name}": size, f"decisions of {name}": found.decisions}, found.faults)
+
+
+def main(config: Config) -> None:
+    """Check all games, or those left, and store the result; raise `UserError` if a game violates an invariant."""
+    num_chunks = count_chunks(config.games, GAMES_A_CHUNK) * len(SETUPS)
+    run_check("invariants", config, lambda k: check_chunk(k, config.games), num_chunks, source=__file__)
