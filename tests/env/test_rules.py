@@ -750,6 +750,8 @@ TIES = {  # (cat points, mice) of each seat -> rank of each seat
     "higher score beats more cats": ([(10, 31), (40, 0), (0, 0), (0, 1)], [1, 2, 4, 3]),
     "tie broken by cats": ([(10, 20), (20, 10), (0, 0), (0, 1)], [2, 1, 4, 3]),
     "tie broken by cats, negative": ([(-5, 20), (5, 10), (-8, 0), (-8, 1)], [2, 1, 4, 3]),
+    "tie broken by a single cat point": ([(11, 20), (12, 19), (-1, 2), (-2, 3)], [2, 1, 3, 4]),
+    "a single point ahead beats more cats": ([(10, 21), (30, 0), (5, 8), (12, 0)], [1, 2, 3, 4]),
     "shared by two": ([(20, 10), (5, 5), (20, 10), (1, 1)], [1, 3, 1, 4]),
     "shared by two of three tied": ([(20, 10), (20, 10), (10, 20), (0, 0)], [1, 1, 3, 4]),
     "shared by all": ([(7, 7)] * 4, [1, 1, 1, 1]),
