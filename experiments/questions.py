@@ -19,6 +19,7 @@ GROUPS = {
     },
     "release checks": {
         "kills": Verb("experiments.checks.kills", "Does a training run survive being killed at any moment?"),
+        "mutants": Verb("experiments.checks.mutants", "Do the tests notice a change of the code?"),
         "soundness": Verb("experiments.checks.soundness", "Are the statistics of the arena correct?"),
     },
     "builds": {

@@ -5,9 +5,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("felicity", deadline=None)  # a slow machine is no failure
+settings.register_profile(  # for `python -m experiments mutants`: short, and the same every time
+    "mutants", deadline=None, derandomize=True, database=None, max_examples=20, phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("felicity")
 
 SUPPORT = ("helpers", "players", "arena_players", "aec_games", "training", "selfplay_runs")
