@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from rich.progress import track
 
@@ -16,8 +16,6 @@ from agents.tools.files import UserError
 from experiments.checks.mutations import Mutant, describe_change, mutate
 
 SERVER = Path(__file__).with_name("fork_pytest.py")
-LIBRARIES = ("numpy", "numba", "pytest", "_hypothesis_pytestplugin", "hypothesis.strategies", "hypothesis.extra.numpy")
-FACES = ("gymnasium.vector", "pettingzoo.test", "tyro", "rich.progress", "filelock")
 LEFT_OUT = ("runs", "build", "dist", "__pycache__", ".*")  # of the project's folder
 STATUSES = {"passed": "survived", "failed": "killed", "timed out": "timed out"}
 LONGEST = (1.0, 10.0)  # CPU seconds at each stage: tests that usually take longer are left out
@@ -44,7 +42,7 @@ class Stage(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the tests did with a mutant: killed, timed out or survived, and the text that the mutant changes."""
+    """Result of the tests of a mutant: killed, timed out or survived; with the text that the mutant changes."""
 
     operator: str
     occurrence: int
@@ -56,17 +54,20 @@ class Outcome(NamedTuple):
 
 
 class TestRunner:
-    """Copy of a project, and a server that runs its tests; a context that ends the server."""
+    """Copy of a project, and a server that runs its tests; a context that ends the server.
+
+    folder: where the copy and the outcomes are kept. libraries: what the server imports beforehand. options: of pytest.
+    """
 
     __test__ = False  # no test, whatever its name looks like
 
-    def __init__(self, project: Path, folder: Path, options: Sequence[str] = ()) -> None:
+    def __init__(self, project: Path, folder: Path, *, libraries: Sequence[str], options: Sequence[str] = ()) -> None:
         self.folder, self.options = folder, options
         shutil.rmtree(folder / "copy", ignore_errors=True)
         shutil.copytree(project, folder / "copy", ignore=shutil.ignore_patterns(*LEFT_OUT))
         environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str((folder / "copy").resolve())}
         self._server = subprocess.Popen(
-            [sys.executable, "-P", str(SERVER), *LIBRARIES, *FACES],
+            [sys.executable, "-P", str(SERVER), *libraries],
             cwd=folder / "copy",
             env=environment,
             stdin=subprocess.PIPE,
@@ -80,9 +81,7 @@ class TestRunner:
 
     def __exit__(self, *error: object) -> None:
         """End the server."""
-        assert self._server.stdin
-        self._server.stdin.close()
-        self._server.wait()
+        self._server.__exit__(None, None, None)  # closes the pipes, at which the server ends, and waits for it
 
     def measure(self, files: Sequence[str], longest: float) -> Stage:
         """Run tests that must pass, and measure them. Raises `UserError` if one fails."""
@@ -110,7 +109,7 @@ class TestRunner:
         return json.loads(self._server.stdout.readline())["status"]
 
     def test_mutant(self, module: str, mutant: Mutant, stage: Stage, number: int) -> Outcome:
-        """Change a module of the copy, run a stage of tests until one fails, and change the module back."""
+        """Write a mutant into the copy, run a stage of tests until one fails, and restore the module."""
         path = self.folder / "copy" / module
         source = path.read_text()
         changed = mutate(source, mutant)
@@ -126,7 +125,7 @@ class TestRunner:
 
 
 def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan, number: int) -> None:
-    """Test the mutants of a module at stage `number` of its plan that have not been there, and keep the outcomes.
+    """Run the tests of a module's mutants at stage `number` of its plan, if not yet done, and keep the outcomes.
 
     Nothing is tested again unless the module has changed, and survivors if the tests have.
     """
@@ -152,7 +151,7 @@ def read_outcomes(runner: TestRunner, module: str, plan: Plan) -> dict[tuple[str
     outcomes that may have changed.
     """
     file, now = _outcome_file(runner, module), [_digest(runner, [module]), _digest(runner, plan.files(LAST))]
-    lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else [["", ""]]
+    lines: list[Any] = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else [["", ""]]
     (source, tests), outcomes = lines[0], [Outcome(*values) for values in lines[1:]]
     if source != now[0]:
         outcomes = []

@@ -24,6 +24,13 @@ from experiments.results import write_result
 
 PROJECT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
+SERVER = {
+    "libraries": (
+        *("numpy", "numba", "pytest", "_hypothesis_pytestplugin", "hypothesis.strategies", "hypothesis.extra.numpy"),
+        *("gymnasium.vector", "pettingzoo.test", "tyro", "rich.progress", "filelock"),
+    ),
+    "options": ("--hypothesis-profile=mutants",),
+}
 GOAL = 0.95  # fraction of the mutants of the environment that tests must notice
 
 
@@ -150,10 +157,10 @@ COUNTS = ("tested", "killed", "timed_out", "survived", "equivalent")
 
 
 def main(config: Config) -> None:
-    """Test all mutants, and store the result; then raise `UserError` if too many were not noticed."""
+    """Run the tests of all mutants, and store the result; then raise `UserError` if too many were not noticed."""
     started, results = time.monotonic(), {}
     config.out.mkdir(parents=True, exist_ok=True)
-    with lock_folder(config.out), TestRunner(PROJECT, config.out, ("--hypothesis-profile=mutants",)) as runner:
+    with lock_folder(config.out), TestRunner(PROJECT, config.out, **SERVER) as runner:
         chosen = {group: choose_mutants(group, config) for group in PLANS}
         for number in range(LAST + 1):
             for group, modules in chosen.items():
