@@ -42,7 +42,7 @@ def _plan(folder: str, quick: str, others: str = "") -> Plan:
 PLANS = {  # group -> module -> names of files of tests: the quick ones, and others for mutants that survive them
     "environment": {
         "felicity_env/game.py": _plan("env", "golden rules", "state_check notation information random_games"),
-        "felicity_env/observation.py": _plan("env", "rules pettingzoo_views", "information faces_agree random_games"),
+        "felicity_env/observation.py": _plan("env", "observation", "rules information pettingzoo_views"),
         "felicity_env/information.py": _plan("env", "information", "pettingzoo_views faces_agree batch"),
         "felicity_env/rewards.py": _plan("env", "pettingzoo_env", "information faces_agree random_games"),
         "felicity_env/setups.py": _plan("env", "rules notation pettingzoo_env"),
