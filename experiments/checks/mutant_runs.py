@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -133,6 +134,7 @@ def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan
     waiting = [mutant for mutant in mutants if _is_waiting(kept.get((mutant.operator, mutant.occurrence)), number)]
     if not waiting:
         return
+    random.Random(0).shuffle(waiting)  # so that the outcomes so far are a fair sample
     stage = runner.measure(plan.files(number), LONGEST[number])
     with _outcome_file(runner, module).open("a") as file:
         for mutant in track(waiting, f"{module}, stage {number + 1}"):

@@ -60,7 +60,20 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         "felicity_env/turn.py": _plan("env", "pettingzoo_env", "faces_agree"),
         "felicity_env/state_check.py": _plan("env", "state_check"),
     },
-    "arena": {},
+    "arena": {
+        "agents/arena/blocks.py": _plan("arena", "blocks chance", "failures tournament"),
+        "agents/arena/estimates.py": _plan("arena", "estimates", "ratings tournament"),
+        "agents/arena/evaluate.py": _plan("arena", "evaluate", "resuming failures"),
+        "agents/arena/explain.py": _plan("arena", "explain"),
+        "agents/arena/games.py": _plan("arena", "blocks chance", "failures tournament"),
+        "agents/arena/matches.py": _plan("arena", "tournament", "parts resuming"),
+        "agents/arena/parts.py": _plan("arena", "parts resuming", "tournament"),
+        "agents/arena/plots.py": _plan("arena", "ratings tournament", "evaluate"),
+        "agents/arena/ratings.py": _plan("arena", "ratings", "tournament"),
+        "agents/arena/report.py": _plan("arena", "tournament", "ratings resuming"),
+        "agents/arena/time_limit.py": _plan("arena", "failures", "tournament"),
+        "agents/arena/tournament.py": _plan("arena", "tournament", "parts resuming failures"),
+    },
 }
 SAMPLED = ("arena",)  # groups of which a random sample is tested
 
