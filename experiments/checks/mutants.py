@@ -41,9 +41,9 @@ def _plan(folder: str, quick: str, others: str = "") -> Plan:
 
 PLANS = {  # group -> module -> names of files of tests: the quick ones, and others for mutants that survive them
     "environment": {
-        "felicity_env/game.py": _plan("env", "golden rules", "state_check notation information random_games"),
+        "felicity_env/game.py": _plan("env", "golden rules", "observation redaction notation state_check random_games"),
         "felicity_env/observation.py": _plan("env", "observation", "rules information pettingzoo_views"),
-        "felicity_env/information.py": _plan("env", "information", "pettingzoo_views faces_agree batch"),
+        "felicity_env/information.py": _plan("env", "redaction", "rules information"),
         "felicity_env/rewards.py": _plan("env", "pettingzoo_env", "information faces_agree random_games"),
         "felicity_env/setups.py": _plan("env", "rules notation pettingzoo_env"),
         "felicity_env/random_stream.py": _plan("env", "random_stream", "pettingzoo_deals rules batch"),

@@ -93,6 +93,7 @@ def mutate(source: str, mutant: Mutant) -> str:
 def describe_change(source: str, changed: str) -> tuple[str, str]:
     """Return the line that a mutant changes and what becomes of it, "" if it is removed, with single blanks."""
     before, after = source.splitlines(), changed.splitlines()
+    removed = len(before) - len(after)  # the tool also removes what is between a decorator and the code above it
     place = next(k for k, lines in enumerate(zip(before, [*after, ""], strict=False)) if lines[0] != lines[1])
-    line, becomes = before[place], after[place] if len(before) == len(after) else ""
+    line, becomes = (before[place + removed - 1], "") if removed else (before[place], after[place])
     return " ".join(line.split()), " ".join(becomes.split())

@@ -106,7 +106,7 @@ def test_tests_that_fail_without_a_mutant_are_an_error(toy, tmp_path):
 
 def test_a_change_is_the_line_and_what_becomes_of_it():
     assert describe_change(RULE, change(RULE, KILLED)) == ("return number + number", "return number * number")
-    assert describe_change("a\n@kernel\nb", "a\nb") == ("@kernel", "")
+    assert describe_change("a\n\n\n@kernel\nb", "a\nb") == ("@kernel", "")
 
 
 @pytest.mark.mutants("asks the tool for mutants")
