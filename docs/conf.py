@@ -38,7 +38,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
 def include_pages(app: Sphinx, name: str, source: list[str]) -> None:
-    """Replace each line `[include](PATH)` of a page by the page at PATH; `#END` after it includes the part before END."""
+    """Replace each line `[include](PATH)` by the page at PATH, and `[include](PATH#END)` by the part before END."""
     source[0] = re.sub(r"^\[include\]\(([^)#]+)#?([^)]*)\)$", _read_page, source[0], flags=re.MULTILINE)
 
 

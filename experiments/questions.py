@@ -24,6 +24,7 @@ GROUPS = {
         "damage": Verb("experiments.checks.damage", "Are damaged games and files refused in one line?"),
         "endurance": Verb("experiments.checks.endurance", "Does memory stay flat over a billion decisions?"),
         "kills": Verb("experiments.checks.kills", "Do training runs and tournaments survive being killed?"),
+        "mutants": Verb("experiments.checks.mutants", "Do the tests notice a change of the code?"),
         "soundness": Verb("experiments.checks.soundness", "Are the statistics of the arena correct?"),
     },
     "builds": {

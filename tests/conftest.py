@@ -2,12 +2,16 @@
 
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("felicity", deadline=None)  # a slow machine is no failure
+settings.register_profile(  # for `python -m experiments mutants`: short, and the same every time
+    "mutants", deadline=None, derandomize=True, database=None, max_examples=20, phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("felicity")
 
 SUPPORT = ("helpers", "players", "arena_players", "aec_games", "training", "selfplay_runs")
@@ -16,11 +20,12 @@ DESELECTED = pytest.StashKey[Counter]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests marked `compiled` where kernels are plain Python, and those marked `linux` elsewhere."""
+    """Deselect the tests with a mark, such as `compiled` or `linux`, where what they need is not there."""
     from tests.support.helpers import COMPILED  # after the rewriting above
 
     places = {} if COMPILED else {"compiled": "in plain Python"}
     places |= {} if sys.platform == "linux" else {"linux": "outside Linux"}
+    places |= {} if find_spec("cosmic_ray") else {"mutants": "without the extra `mutants`"}
     marks = {item: mark for item in items for name in places if (mark := item.get_closest_marker(name))}
     reasons = Counter(f"{places[mark.name]}: {mark.args[0]}" for mark in marks.values())
     config.stash[DESELECTED] = reasons

@@ -19,10 +19,14 @@ from felicity_env.game import (
     PLACE,
     Setup,
     deal,
+    dummy_size,
     find_chased_cat,
+    is_dry,
     is_legal,
     is_terminal,
+    last_pot,
     legal_actions,
+    nth_legal_action,
     num_legal_actions,
     num_slots,
     pass_pays,
@@ -66,7 +70,11 @@ def list_cards(bits) -> list[int]:
 
 
 def legal(state) -> list[int]:
-    return [action for action in range(NUM_ACTIONS) if is_legal(state, action)]
+    """Return the legal actions of the acting seat, on which all functions that know them must agree."""
+    actions = [action for action in range(-1, NUM_ACTIONS + 1) if is_legal(state, action)]
+    assert np.flatnonzero(mask(state, state.seat)).tolist() == actions
+    assert [nth_legal_action(state, n) for n in range(num_legal_actions(state))] == actions
+    return actions
 
 
 def mask(state, seat: int) -> np.ndarray:
@@ -183,6 +191,19 @@ def test_three_players_get_a_dummy_of_nine_different_cards():
     assert all(len(set(dummy)) == len(dummy) == 9 for dummy in dummies)
     assert [standard_setup(players).dummy for players in PLAYERS] == [True, False, False]
     assert draw_deal(standard_setup(4), 0).dummy == draw_deal(standard_setup(5), 0).dummy == ()
+
+
+@pytest.mark.parametrize("removed", [0, 1])
+def test_the_dummys_pile_is_its_set_less_the_card_removed(removed):
+    """R2.5"""
+    setup = Setup(seats=2, mouse_cards=(2,), bank=4, dummy=True, rounds=2, cards=(M8, C5, LARGE), removed=removed)
+    for seed in range(9):
+        state = setup.blank_state()[0]
+        deal(state, np.uint64(seed))
+        assert dummy_size(state) == 3 - removed
+        pile = [card for card in state.dummy_cards if card != NO_CARD]
+        assert len(set(pile)) == len(pile) == 3 - removed
+        assert set(pile) <= {M8, C5, LARGE}
 
 
 def test_the_dummy_is_shuffled_and_may_lack_any_card():
@@ -750,6 +771,8 @@ TIES = {  # (cat points, mice) of each seat -> rank of each seat
     "higher score beats more cats": ([(10, 31), (40, 0), (0, 0), (0, 1)], [1, 2, 4, 3]),
     "tie broken by cats": ([(10, 20), (20, 10), (0, 0), (0, 1)], [2, 1, 4, 3]),
     "tie broken by cats, negative": ([(-5, 20), (5, 10), (-8, 0), (-8, 1)], [2, 1, 4, 3]),
+    "tie broken by a single cat point": ([(11, 20), (12, 19), (-1, 2), (-2, 3)], [2, 1, 3, 4]),
+    "a single point ahead beats more cats": ([(10, 21), (30, 0), (5, 8), (12, 0)], [1, 2, 3, 4]),
     "shared by two": ([(20, 10), (5, 5), (20, 10), (1, 1)], [1, 3, 1, 4]),
     "shared by two of three tied": ([(20, 10), (20, 10), (10, 20), (0, 0)], [1, 1, 3, 4]),
     "shared by all": ([(7, 7)] * 4, [1, 1, 1, 1]),
@@ -903,6 +926,30 @@ def test_a_setup_whose_mice_exceed_the_bounds_of_the_observation_is_refused():
         Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=1000 - 75)
     with pytest.raises(ValueError, match="bank cannot be negative: -1"):
         Setup(seats=3, mouse_cards=(3, 6), bank=-1)
+
+
+@every_size
+def test_the_last_mouse_card_is_full_until_the_last_pass_that_pays(players):
+    """R4.4"""
+    state = auction(players)
+    for _ in range(players - 1):
+        assert last_pot(state) == MOUSE_CARDS[players][-1]
+        play(state, PASS)
+    assert last_pot(state) == 0
+
+
+@every_size
+def test_a_round_is_dry_if_no_mouse_card_holds_mice(players):
+    """R6.2, R6.3"""
+    state = auction(players)
+    for _ in range(players - 1):
+        assert not is_dry(state)
+        play(state, PASS)
+    assert is_dry(state)
+    play(state, PASS)
+    assert (state.phase, is_dry(state)) == (PLACE, True)
+    sell(play_round(state), 1)
+    assert not is_dry(state)
 
 
 @every_size

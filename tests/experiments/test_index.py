@@ -28,7 +28,7 @@ def test_a_question_is_in_the_index_with_its_answer_or_the_reason_why_there_is_n
 def test_a_question_without_a_stored_result_is_not_measured_yet(monkeypatch, tmp_path):
     monkeypatch.setattr(index, "RESULTS", tmp_path)
     assert f"| {index.NOT_MEASURED} | `python -m experiments ladder` |  |  |" in index.render_index()
-    assert index.NO_RESULT["readme"] in index.render_index()
+    assert index.NO_RESULT["pages"] in index.render_index()
 
 
 def test_every_stored_result_belongs_to_a_question():

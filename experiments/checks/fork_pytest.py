@@ -1,0 +1,118 @@
+"""Server that runs tests again and again, each time in a fork of a process that has imported the libraries already.
+
+It is a script, started in the folder of a project: `python -P fork_pytest.py`. Each line of its input is a request in
+JSON, and it answers each with a line of JSON. The project is imported in the fork alone, so every run sees the files
+as they are then. The fork takes a tenth of the time of a new process.
+"""
+
+import gc
+import json
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+REWRITTEN = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"  # the libraries are
+OPTIONS = ("-x", "-q", "--tb=line", "-W", REWRITTEN, "-o", "addopts=")
+PLUGINS = ("-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin")
+STARTING = 30  # CPU seconds for imports and collection
+SLACK, FACTOR = 2, 5  # a test may take FACTOR times its usual CPU time, and SLACK seconds
+WALL_FACTOR = 20  # a run may take this many times its usual CPU time, for it may wait or have little of the machine
+MEMORY = 12 << 30  # bytes of address space
+DIED = 99  # exit status of a fork that could not run pytest
+
+
+class Stopwatch:
+    """Plugin of pytest that sorts tests by their usual CPU seconds, leaves out the longest, and limits the others."""
+
+    def __init__(self, usual: Mapping[str, float], longest: float) -> None:
+        self.usual, self.longest, self.seconds = usual, longest, {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Sort the tests, the fastest first; a test without a known time is among the first."""
+        kept = [item for item in items if self.usual.get(item.nodeid, 0) <= self.longest]
+        items[:] = sorted(kept, key=lambda item: self.usual.get(item.nodeid, 0))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Measure the CPU seconds of a test; the system ends the process if they exceed the limit."""
+        started = time.process_time()
+        usual = self.usual.get(item.nodeid)
+        signal.setitimer(signal.ITIMER_PROF, 0 if usual is None else FACTOR * usual + SLACK)
+        result = yield
+        signal.setitimer(signal.ITIMER_PROF, STARTING)
+        self.seconds[item.nodeid] = round(time.process_time() - started, 3)
+        return result
+
+
+def run_in_fork(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Run tests in a fork; return its `status`: passed, failed or timed out.
+
+    The request has the `files` of the tests, the usual CPU `seconds` of each test by its name in pytest, the `longest`
+    time of a test that is run, more `options` for pytest, the file `log` for its output, and the file `measured` for
+    the CPU seconds that each test took.
+    """
+    pid = os.fork()
+    if pid == 0:
+        _run_tests(request)
+    limit, parent = time.monotonic() + _wall_seconds(request), os.getppid()
+    while not (ended := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < limit and os.getppid() == parent:
+        time.sleep(0.005)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # the fork, or processes that its tests have left
+    code = os.waitstatus_to_exitcode(ended[1] if ended[0] else os.waitpid(pid, 0)[1])
+    timed_out = not ended[0] or code == -signal.SIGPROF
+    return {"status": "timed out" if timed_out else "failed" if code else "passed"}
+
+
+def _wall_seconds(request: Mapping[str, Any]) -> float:
+    """Return how long the tests of a request may take, for tests that wait; those never measured take their time."""
+    usual = [seconds for seconds in request["seconds"].values() if seconds <= request["longest"]]
+    return WALL_FACTOR * (STARTING + sum(usual)) if usual else float("inf")
+
+
+def _run_tests(request: Mapping[str, Any]) -> None:
+    """Run the tests in this process and end it; its exit status is that of pytest."""
+    code: int = DIED
+    try:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for handle in (1, 2):
+            os.dup2(log, handle)
+        signal.setitimer(signal.ITIMER_PROF, STARTING)
+        stopwatch = Stopwatch(request["seconds"], request["longest"])
+        sys.dont_write_bytecode = bool(request["seconds"])  # else a changed file could be taken for the one before
+        code = pytest.main([*OPTIONS, *PLUGINS, *request["options"], *request["files"]], plugins=[stopwatch])
+        if not request["seconds"]:
+            with open(request["measured"], "w") as file:
+                json.dump(stopwatch.seconds, file)
+    except BaseException:  # the process must not go on as a server
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def main() -> None:
+    """Import the libraries that the arguments name, then answer requests until the input ends."""
+    for library in sys.argv[1:]:
+        with suppress(ImportError):
+            import_module(library)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the plugins of other packages take a third of a second
+    gc.freeze()  # else each fork would copy what it shares with this process
+    for line in sys.stdin:
+        print(json.dumps(run_in_fork(json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

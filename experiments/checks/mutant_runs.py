@@ -1,0 +1,176 @@
+"""Tests of mutants in a copy of the project. The outcomes are kept in files, one for each module."""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from rich.progress import track
+
+from agents.tools.files import UserError
+from experiments.checks.mutations import Mutant, describe_change, mutate
+
+SERVER = Path(__file__).with_name("fork_pytest.py")
+LEFT_OUT = ("runs", "build", "dist", "__pycache__", ".*")  # of the project's folder
+STATUSES = {"passed": "survived", "failed": "killed", "timed out": "timed out"}
+LONGEST = (1.0, 10.0)  # CPU seconds at each stage: tests that usually take longer are left out
+LAST = 1  # number of the last stage
+
+
+class Plan(NamedTuple):
+    """Files of tests for a module: the quick ones for all mutants, and others for those that survive them."""
+
+    quick: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    def files(self, number: int) -> tuple[str, ...]:
+        """Return the files of stage `number`, 0 or 1: the quick ones, or all."""
+        return (*self.quick, *self.others) if number else self.quick
+
+
+class Stage(NamedTuple):
+    """Files of tests, the usual CPU seconds of each test, and those of the longest test that is run."""
+
+    files: Sequence[str]
+    seconds: Mapping[str, float]
+    longest: float
+
+
+class Outcome(NamedTuple):
+    """Result of the tests of a mutant: killed, timed out or survived; with the text that the mutant changes."""
+
+    operator: str
+    occurrence: int
+    function: str
+    line: str
+    becomes: str
+    status: str
+    stage: int
+
+
+class TestRunner:
+    """Copy of a project, and a server that runs its tests; a context that ends the server.
+
+    folder: where the copy and the outcomes are kept. libraries: what the server imports beforehand. options: of pytest.
+    """
+
+    __test__ = False  # no test, whatever its name looks like
+
+    def __init__(self, project: Path, folder: Path, *, libraries: Sequence[str], options: Sequence[str] = ()) -> None:
+        self.folder, self.options = folder, options
+        shutil.rmtree(folder / "copy", ignore_errors=True)
+        shutil.copytree(project, folder / "copy", ignore=shutil.ignore_patterns(*LEFT_OUT))
+        environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str((folder / "copy").resolve())}
+        self._server = subprocess.Popen(
+            [sys.executable, "-P", str(SERVER), *libraries],
+            cwd=folder / "copy",
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        """Return the runner."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the server."""
+        self._server.__exit__(None, None, None)  # closes the pipes, at which the server ends, and waits for it
+
+    def measure(self, files: Sequence[str], longest: float) -> Stage:
+        """Run tests that must pass, and measure them. Raises `UserError` if one fails."""
+        stage = Stage(files, {}, longest)
+        for _ in range(2):  # once in the order of the files to measure, once as for a mutant
+            if (status := self.run(stage)) != "passed":
+                raise UserError(f"without a mutant, {' '.join(files)} {status}; see {self.folder / 'log.txt'}")
+            if not stage.seconds:
+                stage = stage._replace(seconds=json.loads((self.folder / "seconds.json").read_text()))
+        return stage
+
+    def run(self, stage: Stage) -> str:
+        """Run tests until one fails; return passed, failed or timed out."""
+        request = {
+            "files": stage.files,
+            "seconds": stage.seconds,
+            "longest": stage.longest,
+            "options": self.options,
+            "log": str((self.folder / "log.txt").resolve()),
+            "measured": str((self.folder / "seconds.json").resolve()),
+        }
+        assert self._server.stdin
+        assert self._server.stdout
+        print(json.dumps(request), file=self._server.stdin, flush=True)
+        return json.loads(self._server.stdout.readline())["status"]
+
+    def test_mutant(self, module: str, mutant: Mutant, stage: Stage, number: int) -> Outcome:
+        """Write a mutant into the copy, run a stage of tests until one fails, and restore the module."""
+        path = self.folder / "copy" / module
+        source = path.read_text()
+        changed = mutate(source, mutant)
+        for kept in path.parent.glob(f"__pycache__/{path.stem}.*"):
+            kept.unlink()
+        try:
+            path.write_text(changed)
+            status = STATUSES[self.run(stage)]
+        finally:
+            path.write_text(source)
+        place = mutant.operator, mutant.occurrence, mutant.function
+        return Outcome(*place, *describe_change(source, changed), status, number)
+
+
+def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan, number: int) -> None:
+    """Run the tests of a module's mutants at stage `number` of its plan, if not yet done, and keep the outcomes.
+
+    Nothing is tested again unless the module has changed, and survivors if the tests have.
+    """
+    kept = read_outcomes(runner, module, plan)
+    waiting = [mutant for mutant in mutants if _is_waiting(kept.get((mutant.operator, mutant.occurrence)), number)]
+    if not waiting:
+        return
+    random.Random(0).shuffle(waiting)  # so that the outcomes so far are a fair sample
+    stage = runner.measure(plan.files(number), LONGEST[number])
+    with _outcome_file(runner, module).open("a") as file:
+        for mutant in track(waiting, f"{module}, stage {number + 1}"):
+            print(json.dumps(runner.test_mutant(module, mutant, stage, number)), file=file, flush=True)
+
+
+def _is_waiting(outcome: Outcome | None, number: int) -> bool:
+    """Return whether a mutant with this outcome, if any, is to be tested at stage `number`."""
+    return outcome is None or (outcome.status == "survived" and outcome.stage < number)
+
+
+def read_outcomes(runner: TestRunner, module: str, plan: Plan) -> dict[tuple[str, int], Outcome]:
+    """Return the outcomes that are kept of a module's mutants and hold, by operator and occurrence.
+
+    The file begins with the digests of the module and of the tests. If one has changed, it is written anew, without the
+    outcomes that may have changed.
+    """
+    file, now = _outcome_file(runner, module), [_digest(runner, [module]), _digest(runner, plan.files(LAST))]
+    lines: list[Any] = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else [["", ""]]
+    (source, tests), outcomes = lines[0], [Outcome(*values) for values in lines[1:]]
+    if source != now[0]:
+        outcomes = []
+    elif tests != now[1]:
+        outcomes = [outcome for outcome in outcomes if outcome.status != "survived"]
+    if [source, tests] != now:
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in [now, *outcomes]))
+    return {(outcome.operator, outcome.occurrence): outcome for outcome in outcomes}
+
+
+def _outcome_file(runner: TestRunner, module: str) -> Path:
+    return runner.folder / f"{module.replace('/', '.').removesuffix('.py')}.jsonl"
+
+
+def _digest(runner: TestRunner, files: Sequence[str]) -> str:
+    """Return the first 16 hex digits of the SHA-256 of files of the copy."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update((runner.folder / "copy" / file).read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,192 @@
+"""Question: do the tests notice a change of the code? `python -m experiments mutants`
+
+Each mutant is the code with one small change, such as `<` for `<=` or 2 for 1, and tests should fail for it. All
+mutants of the environment are tested, and a random sample of those of the arena. Kernels run as plain Python. Mutants
+that no test can notice are listed in `equivalent_mutants.toml`, each with its reason. The command needs
+`pip install -c constraints.txt -e '.[test,mutants]'` and takes hours.
+"""
+
+import random
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from agents.tools.files import UserError, lock_folder
+from agents.tools.settings import check_positive, require
+from experiments.checks.mutant_runs import LAST, Outcome, Plan, TestRunner, read_outcomes, run_mutants
+from experiments.checks.mutations import Mutant, list_mutants, tool_version
+from experiments.checks.soundness import estimate_rate
+from experiments.results import write_result
+
+PROJECT = Path(__file__).parents[2]
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
+SERVER = {
+    "libraries": (
+        *("numpy", "numba", "pytest", "_hypothesis_pytestplugin", "hypothesis.strategies", "hypothesis.extra.numpy"),
+        *("gymnasium.vector", "pettingzoo.test", "tyro", "rich.progress", "filelock"),
+    ),
+    "options": ("--hypothesis-profile=mutants",),
+}
+GOAL = 0.95  # fraction of the mutants of the environment that tests must notice
+
+
+def _plan(folder: str, quick: str, others: str = "") -> Plan:
+    files = ([f"tests/{folder}/test_{name}.py" for name in names.split()] for names in (quick, others))
+    return Plan(*map(tuple, files))
+
+
+PLANS = {  # group -> module -> names of files of tests: the quick ones, and others for mutants that survive them
+    "environment": {
+        "felicity_env/game.py": _plan("env", "golden rules", "observation redaction notation state_check random_games"),
+        "felicity_env/observation.py": _plan("env", "observation", "rules information pettingzoo_views"),
+        "felicity_env/information.py": _plan("env", "redaction", "rules information"),
+        "felicity_env/rewards.py": _plan("env", "pettingzoo_env", "information faces_agree random_games"),
+        "felicity_env/setups.py": _plan("env", "rules notation pettingzoo_env"),
+        "felicity_env/random_stream.py": _plan("env", "random_stream", "pettingzoo_deals rules batch"),
+        "felicity_env/game_record.py": _plan("env", "golden notation pettingzoo_env", "pettingzoo_deals rules render"),
+        "felicity_env/notation.py": _plan("env", "golden notation", "render pettingzoo_env"),
+        "felicity_env/pettingzoo_env.py": _plan(
+            "env", "pettingzoo_env pettingzoo_views", "pettingzoo_copies pettingzoo_deals faces_agree api_suites"
+        ),
+        "felicity_env/gymnasium_env.py": _plan("env", "gymnasium", "faces_agree api_suites"),
+        "felicity_env/batch.py": _plan("env", "batch", "faces_agree random_stream learners"),
+        "felicity_env/buffers.py": _plan("env", "batch", "faces_agree learners gymnasium"),
+        "felicity_env/learners.py": _plan("env", "learners", "gymnasium faces_agree"),
+        "felicity_env/player.py": _plan("env", "learners gymnasium", "batch information random_games faces_agree"),
+        "felicity_env/turn.py": _plan("env", "pettingzoo_env", "faces_agree"),
+        "felicity_env/state_check.py": _plan("env", "state_check"),
+    },
+    "arena": {
+        "agents/arena/blocks.py": _plan("arena", "blocks chance", "failures tournament"),
+        "agents/arena/estimates.py": _plan("arena", "estimates", "ratings tournament"),
+        "agents/arena/evaluate.py": _plan("arena", "evaluate", "resuming failures"),
+        "agents/arena/explain.py": _plan("arena", "explain"),
+        "agents/arena/games.py": _plan("arena", "blocks chance", "failures tournament"),
+        "agents/arena/matches.py": _plan("arena", "tournament", "parts resuming"),
+        "agents/arena/parts.py": _plan("arena", "parts resuming", "tournament"),
+        "agents/arena/plots.py": _plan("arena", "ratings tournament", "evaluate"),
+        "agents/arena/ratings.py": _plan("arena", "ratings", "tournament"),
+        "agents/arena/report.py": _plan("arena", "tournament", "ratings resuming"),
+        "agents/arena/time_limit.py": _plan("arena", "failures", "tournament"),
+        "agents/arena/tournament.py": _plan("arena", "tournament", "parts resuming failures"),
+    },
+}
+SAMPLED = ("arena",)  # groups of which a random sample is tested
+
+
+@dataclass(frozen=True)
+class Config:
+    """Change the code at one place after the other, and count the changes for which no test fails."""
+
+    resumes: ClassVar[bool] = True
+    sample: int = 300
+    """Number of mutants that are drawn from those of the arena; all mutants of the environment are tested."""
+    modules: tuple[str, ...] = ()
+    """Modules to test, such as `game observation`; by default all. The result is stored once all are tested."""
+    out: Path = Path("runs/mutants")
+    """Folder that keeps the outcomes. A command in it goes on where it was interrupted, and tests survivors again if
+    the tests have changed. Commands at the same time need folders of their own."""
+
+    def __post_init__(self) -> None:
+        check_positive(self, "sample")
+        names = [Path(module).stem for plans in PLANS.values() for module in plans]
+        for name in self.modules:
+            require(name in names, f"--modules must be some of {', '.join(names)}, not {name!r}")
+
+
+def choose_mutants(group: str, config: Config) -> dict[str, list[Mutant]]:
+    """Return the mutants to test of each module of a group that the settings name: all mutants, or a random sample."""
+    named = [module for module in PLANS[group] if not config.modules or Path(module).stem in config.modules]
+    listed = {
+        module: list_mutants((PROJECT / module).read_text()) for module in (PLANS[group] if group in SAMPLED else named)
+    }
+    kept = [(module, mutant) for module, mutants in listed.items() for mutant in mutants if not mutant.exclusion]
+    drawn = random.Random(0).sample(kept, min(config.sample, len(kept))) if group in SAMPLED else kept
+    return {module: [mutant for name, mutant in drawn if name == module] for module in named}
+
+
+def read_equivalent() -> dict[tuple[str, str, str, str], str]:
+    """Return the reason why a mutant is equivalent, by module, function, line and what becomes of the line.
+
+    The function `*` stands for all functions of the module.
+    """
+    entries = tomllib.loads(EQUIVALENT.read_text())["mutants"]
+    return {
+        (module, entry["function"], entry["line"], becomes): entry["reason"]
+        for entry in entries
+        for module in entry["modules"]
+        for becomes in entry["becomes"]
+    }
+
+
+def find_reason(reasons: Mapping[tuple[str, str, str, str], str], module: str, outcome: Outcome) -> str | None:
+    """Return the reason why a mutant is equivalent, or None if it is not listed."""
+    change = outcome.line, outcome.becomes
+    return reasons.get((module, outcome.function, *change)) or reasons.get((module, "*", *change))
+
+
+def summarise_module(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan) -> dict[str, Any]:
+    """Count the mutants of a module by outcome, with the list of survivors, equivalent or not."""
+    kept = read_outcomes(runner, module, plan)
+    outcomes = [kept[mutant.operator, mutant.occurrence] for mutant in mutants]
+    reasons, exclusions = read_equivalent(), Counter(m.exclusion for m in list_mutants((PROJECT / module).read_text()))
+    listed = [(outcome, find_reason(reasons, module, outcome)) for outcome in outcomes]
+    survivors = [outcome for outcome, reason in listed if outcome.status == "survived" and not reason]
+    equivalent = [(outcome, reason) for outcome, reason in listed if outcome.status == "survived" and reason]
+    return {
+        "module": module,
+        "tested": len(outcomes),
+        "killed": sum(outcome.status == "killed" for outcome in outcomes),
+        "timed_out": sum(outcome.status == "timed out" for outcome in outcomes),
+        "survived": len(survivors),
+        "equivalent": len(equivalent),
+        "excluded": {name: count for name, count in sorted(exclusions.items()) if name},
+        "survivors": [outcome._asdict() for outcome in survivors],
+        "equivalents": [outcome._asdict() | {"reason": reason} for outcome, reason in equivalent],
+        "wrongly_listed": [outcome._asdict() for outcome, reason in listed if outcome.status != "survived" and reason],
+    }
+
+
+def summarise_group(modules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the fraction of mutants that the tests noticed, without the equivalent ones, and its 95 % interval."""
+    noticed = sum(row["killed"] + row["timed_out"] for row in modules)
+    survived = sum(row["survived"] for row in modules)
+    return {"noticed": estimate_rate([True] * noticed + [False] * survived), "modules": list(modules)}
+
+
+def print_module(row: Mapping[str, Any]) -> None:
+    """Print the counts of a module, and its survivors."""
+    counts = ", ".join(f"{row[name]} {name.replace('_', ' ')}" for name in COUNTS)
+    print(f"{row['module']}: {counts}", flush=True)
+    for survivor in row["survivors"]:
+        print(f"  {survivor['function']}: {survivor['line']}\n{'':4}-> {survivor['becomes'] or 'removed'}")
+
+
+COUNTS = ("tested", "killed", "timed_out", "survived", "equivalent")
+
+
+def main(config: Config) -> None:
+    """Run the tests of all mutants, and store the result; then raise `UserError` if too many were not noticed."""
+    started, results = time.monotonic(), {}
+    config.out.mkdir(parents=True, exist_ok=True)
+    with lock_folder(config.out), TestRunner(PROJECT, config.out, **SERVER) as runner:
+        chosen = {group: choose_mutants(group, config) for group in PLANS}
+        for number in range(LAST + 1):
+            for group, modules in chosen.items():
+                for module, mutants in modules.items():
+                    run_mutants(runner, module, mutants, PLANS[group][module], number)
+                    print_module(summarise_module(runner, module, mutants, PLANS[group][module]))
+        for group, modules in chosen.items():
+            rows = [
+                summarise_module(runner, module, mutants, PLANS[group][module]) for module, mutants in modules.items()
+            ]
+            results[group] = summarise_group(rows)
+    if config.modules:
+        return
+    write_result("mutants", config, {"tool": tool_version(), "goal": GOAL, **results}, started=started)
+    if results["environment"]["noticed"]["value"] < GOAL:
+        raise UserError(f"the tests notice less than {GOAL:.0%} of the mutants of the environment")

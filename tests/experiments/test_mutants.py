@@ -1,0 +1,152 @@
+"""Mutation testing of a toy project: mutants are killed, run into the time limit or survive, and are counted."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.checks import mutant_runs, mutants
+from experiments.checks.mutant_runs import Outcome, Plan, TestRunner, read_outcomes, run_mutants
+from experiments.checks.mutations import Mutant, describe_change, list_mutants, mutate
+
+RULE = '''"""Rule of a toy game."""
+
+
+def double(number: int | None, times: int = 2) -> int:
+    """Return the double."""
+    if number is None:
+        raise ValueError(f"a number is needed, not {1 + 1} texts")
+    left = number
+    while left > 0:
+        left -= 1
+    return number + number
+'''
+TEST = """
+from toy.rule import double
+
+
+def test_three():
+    assert double(3) == 6
+"""
+KILLED, HANGING, SURVIVING = (Mutant(name, 0, "double", "") for name in ("times", "endless", "to zero"))
+CHANGES = {
+    "times": ("number + number", "number * number"),
+    "endless": ("left -= 1", "left += 1"),
+    "to zero": ("left > 0", "left >= 0"),
+}
+LIBRARIES = ("pytest", "_hypothesis_pytestplugin")
+PLAN = Plan(("tests/test_toy.py",))
+
+
+def change(source: str, mutant: Mutant) -> str:
+    """Stands for the function that asks the tool."""
+    return source.replace(*CHANGES[mutant.operator])
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """Folder of a project with one module and one test."""
+    for name, text in {"toy/rule.py": RULE, "tests/test_toy.py": TEST}.items():
+        path = tmp_path / "project" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def runner(toy, tmp_path):
+    with TestRunner(toy, tmp_path / "out", libraries=LIBRARIES) as runner:
+        yield runner
+
+
+def run_toy(runner, *chosen: Mutant) -> dict[str, str]:
+    run_mutants(runner, "toy/rule.py", chosen, PLAN, 0)
+    return {outcome.operator: outcome.status for outcome in read_outcomes(runner, "toy/rule.py", PLAN).values()}
+
+
+@pytest.mark.linux("forks, and limits CPU time")
+def test_a_mutant_is_killed_runs_into_the_time_limit_or_survives(runner, monkeypatch):
+    monkeypatch.setattr(mutant_runs, "mutate", change)
+    statuses = run_toy(runner, KILLED, HANGING, SURVIVING)
+    assert statuses == {"times": "killed", "endless": "timed out", "to zero": "survived"}
+    assert (runner.folder / "copy/toy/rule.py").read_text() == RULE
+
+
+@pytest.mark.linux("forks")
+def test_outcomes_are_kept_until_the_module_changes_and_survivors_until_the_tests_do(runner, monkeypatch):
+    monkeypatch.setattr(mutant_runs, "mutate", change)
+    run_toy(runner, KILLED, SURVIVING)
+    monkeypatch.setattr(mutant_runs, "mutate", None)
+    assert run_toy(runner, KILLED, SURVIVING) == {"times": "killed", "to zero": "survived"}
+    (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\n# more\n")
+    assert run_toy(runner) == {"times": "killed"}
+    (runner.folder / "copy/toy/rule.py").write_text(RULE + "\n")
+    assert run_toy(runner) == {}
+
+
+@pytest.mark.linux("forks")
+def test_mutants_that_survive_the_quick_tests_meet_the_others(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(mutant_runs, "mutate", change)
+    (toy / "tests/test_two.py").write_text(TEST.replace("3) == 6", "2) == 4"))
+    plan = Plan(("tests/test_two.py",), PLAN.quick)
+    with TestRunner(toy, tmp_path / "out", libraries=LIBRARIES) as runner:
+        for number, status in enumerate(("survived", "killed")):
+            run_mutants(runner, "toy/rule.py", [KILLED], plan, number)
+            assert [outcome.status for outcome in read_outcomes(runner, "toy/rule.py", plan).values()] == [status]
+
+
+@pytest.mark.linux("forks")
+def test_tests_that_fail_without_a_mutant_are_an_error(toy, tmp_path):
+    (toy / "tests/test_toy.py").write_text(TEST.replace("6", "7"))
+    with (
+        TestRunner(toy, tmp_path / "out", libraries=LIBRARIES) as runner,
+        pytest.raises(mutant_runs.UserError, match=r"without a mutant, tests/test_toy.py failed"),
+    ):
+        run_toy(runner, KILLED)
+
+
+def test_a_change_is_the_line_and_what_becomes_of_it():
+    assert describe_change(RULE, change(RULE, KILLED)) == ("return number + number", "return number * number")
+    assert describe_change("a\n\n\n@kernel\nb", "a\nb") == ("@kernel", "")
+
+
+@pytest.mark.mutants("asks the tool for mutants")
+def test_mutants_of_messages_defaults_and_annotations_are_excluded():
+    listed = list_mutants(RULE)
+    lines = {(mutant.exclusion, describe_change(RULE, mutate(RULE, mutant))[0]) for mutant in listed}
+    assert {mutant.function for mutant in listed} == {"double"}
+    assert {exclusion for exclusion, line in lines if line.startswith("def ")} == {"annotation", "default"}
+    assert {exclusion for exclusion, line in lines if line.startswith("raise ")} == {"message"}
+    assert {line for exclusion, line in lines if not exclusion} == {
+        "if number is None:",
+        "while left > 0:",
+        "left -= 1",
+        "return number + number",
+    }
+
+
+def test_equivalent_mutants_are_found_by_the_text_of_their_line():
+    outcome = Outcome("Gt_GtE", 0, "double", "while left > 0:", "while left >= 0:", "survived", 1)
+    reasons = {("toy/rule.py", "*", outcome.line, outcome.becomes): "one more turn changes nothing"}
+    assert mutants.find_reason(reasons, "toy/rule.py", outcome) == "one more turn changes nothing"
+    assert mutants.find_reason(reasons, "toy/other.py", outcome) is None
+    assert mutants.find_reason(reasons, "toy/rule.py", outcome._replace(becomes="while left < 0:")) is None
+
+
+def test_equivalent_mutants_do_not_count():
+    row = {"killed": 17, "timed_out": 2, "survived": 1, "equivalent": 100}
+    noticed = mutants.summarise_group([row])["noticed"]
+    assert (noticed["value"], noticed["trials"]) == (0.95, 20)
+
+
+def test_every_equivalent_mutant_has_a_reason_and_a_line_that_exists():
+    for (module, _, line, becomes), reason in mutants.read_equivalent().items():
+        lines = {" ".join(text.split()) for text in (mutants.PROJECT / module).read_text().splitlines()}
+        assert line in lines, f"{module}: {line}"
+        assert line != becomes
+        assert reason.endswith(".")
+
+
+def test_every_module_has_tests_that_exist():
+    for plans in mutants.PLANS.values():
+        for module, plan in plans.items():
+            assert all((mutants.PROJECT / file).exists() for file in (module, *plan.files(1)))
