@@ -334,7 +334,7 @@ class Progress:
 
     def print(self, text: str) -> None:
         """Print a line of text above the progress bar."""
-        self.console.print(text, highlight=False)
+        self.console.print(text, highlight=False, soft_wrap=True)
 
 
 class Interrupt:

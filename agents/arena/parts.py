@@ -1,10 +1,12 @@
 """Files of matches that are played in parts, so that an interrupted tournament continues where it stopped.
 
 A part is some deals of a match. Its file says exactly what it holds: codes and digests of the players, setup, deals,
-seed, and the code of the rules and the arena. A file that holds anything else than its place asks for is refused.
+seed, and the code of the rules and the arena. A file that holds anything else than its place asks for is refused. It is
+an archive of arrays (.npz), followed by the SHA-256 checksum of the archive.
 """
 
 import hashlib
+import io
 import json
 import re
 import shutil
@@ -27,6 +29,7 @@ from felicity_env.setups import setup_name
 
 _CODE = "code of the rules, the arena or a heuristic"  # key of a digest, as error messages name it
 _ORIGIN, _PARTS, _LOCK = "origin.json", "parts", ".lock"
+_CHECKSUM_SIZE = 32
 _ABOUT, _LATE = "about", "late"  # arrays in the file of a part that hold JSON: its description, games lost by time
 
 
@@ -175,13 +178,24 @@ def save_part(part: Part, blocks: Blocks) -> None:
     """Write the results of a part, and what they are of, to its file."""
     texts = {_ABOUT: _to_bytes(part.describe()), _LATE: _to_bytes(blocks.late)}
     arrays = {**texts, "seats": blocks.seats, "rounds": blocks.rounds, **blocks.measures}
-
-    def write(path: Path) -> None:
-        with path.open("wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-
+    archive = io.BytesIO()
+    np.savez_compressed(archive, **arrays)  # type: ignore[arg-type]
+    content = archive.getvalue() + _checksum(archive.getvalue())
     part.path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(part.path, write)
+    write_atomically(part.path, lambda path: path.write_bytes(content))
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _read_archive(path: Path) -> io.BytesIO:
+    """Return the archive in the file of a part; raise `ValueError` if a byte of it has changed."""
+    content = path.read_bytes()
+    archive, checksum = content[:-_CHECKSUM_SIZE], content[-_CHECKSUM_SIZE:]
+    if _checksum(archive) != checksum:
+        raise ValueError("its content does not match its checksum")
+    return io.BytesIO(archive)
 
 
 def _to_bytes(values: Any) -> np.ndarray:
@@ -193,7 +207,7 @@ def load_part(part: Part) -> Blocks:
     """Read the results of a part; raise `UserError` naming the file if it is damaged or holds anything else."""
     advice = "delete it, and the same command plays it again"
     try:
-        with part.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        with np.load(_read_archive(part.path), allow_pickle=False) as stored:
             about = json.loads(stored[_ABOUT].tobytes())
             late = tuple((int(player), str(text)) for player, text in json.loads(stored[_LATE].tobytes()))
             blocks = Blocks({name: stored[name] for name in MEASURES}, stored["seats"], stored["rounds"], late)

@@ -80,11 +80,8 @@ def test_damaged_files_are_refused_with_their_name_and_a_cure(tmp_path):
         if trial % 3 == 0:
             content = content[: rng.integers(len(content))]
         else:
-            for place in rng.integers(len(content), size=40):
-                content[place] = rng.integers(256)
+            content[rng.integers(len(content))] ^= 1 << rng.integers(8)
         part.path.write_bytes(bytes(content))
-        if bytes(content) == whole:
-            continue
         with pytest.raises(UserError, match="delete it, and the same command plays it again") as error:
             load_part(part)
         assert str(part.path) in str(error.value)

@@ -212,8 +212,7 @@ def test_damaged_texts_and_files_are_refused(tmp_path, stored, monkeypatch):
     written = read(stored, "damage")
     counts = written["counts"]
     assert sum(count for name, count in counts.items() if name.startswith("texts")) == 300
-    assert counts["policies: refused"] == counts["checkpoints: refused"] == 30
-    assert counts["parts: refused"] + counts["parts: read in full"] == 30
+    assert counts["policies: refused"] == counts["checkpoints: refused"] == counts["parts: refused"] == 30
     assert not any(written["faults"].values())
 
 
