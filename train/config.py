@@ -4,6 +4,7 @@ Each run has a frozen dataclass of settings. The docstrings below its fields are
 """
 
 import json
+import os
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, fields, replace
@@ -23,7 +24,7 @@ from agents.tools.settings import (
     list_setups,
     require,
 )
-from felicity_env import Setup
+from felicity_env import OBS_SIZE, Setup
 from train.algorithms import ALGORITHMS, load_trainer
 from train.opponents import SELF
 
@@ -113,6 +114,7 @@ class Config(SeveralSetups):
         check_at_least(self, curve_deals=2, evaluation_deals=2, threads=1)  # an interval needs two deals
         check_not_negative(self, "ent_coef", "ent_coef_end")
         check_range(self, 1, MAX_SIZE, "num_envs", "num_steps", "batch_size")
+        self._check_memory()
         check_range(self, 0, 1, "gamma", "gae_lambda")
         check_range(self, 0, MAX_TRAINING_SEED, "seed")
         require(bool(self.hidden_sizes) and min(self.hidden_sizes) > 0, "--hidden-sizes must be positive")
@@ -124,6 +126,14 @@ class Config(SeveralSetups):
         require(bool(self.against), "--against needs at least one player")
         require(len(set(self.against)) == len(self.against), "--against names a player twice")
         self._check_mix()
+
+    def _check_memory(self) -> None:
+        """Refuse a rollout that this machine cannot hold: to fill its memory would stop everything else on it."""
+        if not hasattr(os, "sysconf"):
+            return
+        memory, needed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), self.rollout_size * 4 * OBS_SIZE
+        text = f"--num-envs times --num-steps is {self.rollout_size:,} decisions; their observations need"
+        require(needed < memory, f"{text} {needed / 1e9:,.0f} GB of memory, this machine has {memory / 1e9:,.0f} GB")
 
     def _check_mix(self) -> None:
         malformed = " ".join(text for text in self.mix if not _WEIGHT.fullmatch(text))
