@@ -128,7 +128,7 @@ class Config(SeveralSetups):
         self._check_mix()
 
     def _check_memory(self) -> None:
-        """Refuse a rollout that this machine cannot hold: to fill its memory would stop everything else on it."""
+        """Check that this machine can hold a rollout: to fill its memory would stop everything else on it."""
         if not hasattr(os, "sysconf"):
             return
         memory, needed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), self.rollout_size * 4 * OBS_SIZE

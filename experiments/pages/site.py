@@ -69,7 +69,7 @@ def find_faults(folder: Path) -> list[str]:
 
 
 def _exists(page: Path, link: str, pages: dict[Path, _Page]) -> bool:
-    """Return whether a link of a page leads to a file, and to an anchor in it; links to other sites count as good."""
+    """Return whether the file and the anchor that a link of a page names exist; links to other sites count as good."""
     target = urlsplit(link)
     if target.scheme or target.netloc:
         return True

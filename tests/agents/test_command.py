@@ -41,6 +41,8 @@ def test_help_lists_the_verbs_and_imports_nothing_heavy():
 INTERRUPT = """
 import os, runpy, signal, sys
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets processes in the background ignore it
+
 class Finder:
     def find_spec(name, path=None, target=None):
         if name == "{module}":

@@ -40,10 +40,17 @@ def shown(cell) -> list[str]:
 
 
 def shows_something(source: str) -> bool:
-    """Whether a cell prints or ends in an expression."""
+    """Whether a cell prints, runs a command, writes a file, or ends in a value that is not what a call returns."""
+    if source.startswith("%%") or re.search("^!", source, re.MULTILINE):
+        return True
     tree = ast.parse(re.sub(r"^%.*$", "", source, flags=re.MULTILINE))
-    prints = any(isinstance(node, ast.Name) and node.id == "print" for node in ast.walk(tree))
-    return prints or (bool(tree.body) and isinstance(tree.body[-1], ast.Expr))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    inside = {id(part) for function in functions for part in ast.walk(function)}
+    prints = any(
+        isinstance(node, ast.Name) and node.id == "print" and id(node) not in inside for node in ast.walk(tree)
+    )
+    last = tree.body[-1] if tree.body else None
+    return prints or (isinstance(last, ast.Expr) and not isinstance(last.value, ast.Call))
 
 
 def test_there_is_a_notebook_about_the_anatomy_of_the_game():
@@ -58,20 +65,21 @@ def test_every_cell_was_executed_in_order_and_none_failed(stored):
 
 def test_every_cell_that_shows_something_has_its_output_stored(stored):
     for cell in code_cells(stored):
-        assert bool(cell.outputs) == shows_something(cell.source), cell.id
+        assert cell.outputs or not shows_something(cell.source), cell.id
 
 
-def test_cells_that_end_in_a_figure_have_one(stored):
-    cells = [cell for cell in code_cells(stored) if "figure" in cell.source.splitlines()[-1]]
-    assert cells
-    for cell in cells:
+def test_cells_that_end_in_a_figure_have_one():
+    cells = [cell for path in PATHS for cell in code_cells(nbformat.read(path, as_version=4))]
+    drawing = [cell for cell in cells if "figure" in cell.source.splitlines()[-1]]
+    assert len(drawing) > 5
+    for cell in drawing:
         assert "<image/png>" in shown(cell)
 
 
 def test_nothing_in_it_tells_of_the_machine_or_the_time_it_ran_on(stored):
     assert stored.metadata == notebooks.METADATA
     for cell in stored.cells:
-        assert not cell.metadata
+        assert set(cell.metadata) <= {"tags"}
         assert not MACHINE.search(cell.source)
         for line in shown(cell) if cell.cell_type == "code" else []:
             assert not MACHINE.search(line)
@@ -82,8 +90,7 @@ def test_it_is_smaller_than_a_megabyte(path):
     assert path.stat().st_size < 1_000_000
 
 
-def test_it_begins_with_the_environment_and_explains_as_much_as_it_computes(stored):
-    assert code_cells(stored)[0].source.startswith("from felicity_env import")
+def test_it_begins_with_words_and_explains_as_much_as_it_computes(stored):
     kinds = [cell.cell_type for cell in stored.cells]
     assert kinds[0] == "markdown"
     assert kinds.count("markdown") >= kinds.count("code") / 2
@@ -103,6 +110,8 @@ def test_cleaning_removes_versions_times_and_standard_error():
     clean = notebooks.clean(fresh)
     assert clean.metadata == notebooks.METADATA
     assert not clean.cells[1].metadata
+    fresh.cells[1].metadata["tags"] = ["nbval-ignore-output"]
+    assert notebooks.clean(fresh).cells[1].metadata == {"tags": ["nbval-ignore-output"]}
     assert shown(clean.cells[1]) == ["a"]
 
 
