@@ -4,7 +4,7 @@ Numba's own file cache looks only at the file of the function: after an edit of 
 still use the old machine code. Here every module has a cache folder named by the digest of its code and of all project
 code that it imports. After an edit only the code that depends on it is compiled again. Without a cache that can be read
 and written, code is compiled in every process. With `NUMBA_DISABLE_JIT=1` kernels stay plain Python, for a debugger or
-coverage.
+coverage. With `FELICITY_QUIET=1` nothing is printed when code is compiled.
 
 A kernel may use integers, floats, loops, ifs, calls, and buffers that the caller owns: no allocation, no exceptions, no
 Python objects, no global random state.
@@ -135,7 +135,8 @@ def _source(function: Callable[..., Any]) -> Path:
 def _announce_compilation(source: Path) -> None:
     """Print once per package, that of a Python file, that its code is compiled, which takes a while."""
     package = source.relative_to(project_root(source)).parts[0]
-    _print_once(f"{package}: compiling for this machine (once per version, some seconds) ...")
+    if not os.environ.get("FELICITY_QUIET"):
+        _print_once(f"{package}: compiling for this machine (once per version, some seconds) ...")
 
 
 @functools.cache

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
@@ -49,9 +48,9 @@ class _ThisPython(AsyncKernelManager):
 
 
 def prepare_environment() -> None:
-    """Let cells run `python` as this Python, and let commands print plain text without control characters."""
+    """Let cells run `python` as this Python; let commands print plain text, and nothing when code is compiled."""
     folders = str(Path(sys.executable).parent), os.environ["PATH"]
-    os.environ |= {"PATH": os.pathsep.join(folders), "TERM": "dumb"}
+    os.environ |= {"PATH": os.pathsep.join(folders), "TERM": "dumb", "FELICITY_QUIET": "1"}
 
 
 def execute(path: Path) -> None:
@@ -86,7 +85,6 @@ def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def check(paths: list[Path]) -> int:
     """Compare the stored outputs of notebooks with those of a new execution; return the exit status of pytest."""
-    import_module("experiments.game.anatomy")  # prints its message about compilation here and not in a cell
     options = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_SECONDS}"]
     settings = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=default"]
     return subprocess.run([sys.executable, "-m", "pytest", "-q", *settings, *options, *paths], check=False).returncode

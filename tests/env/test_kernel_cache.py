@@ -114,3 +114,14 @@ def test_compilation_is_announced_when_it_begins_and_not_by_an_import(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "other")}
     command = [sys.executable, "-c", "import agents.registry"]
     assert subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr == ""
+
+
+def test_the_message_about_compilation_can_be_hidden(monkeypatch, capsys):
+    source = Path(kernel_module.__file__).resolve()
+    kernel_module._print_once.cache_clear()
+    monkeypatch.setenv("FELICITY_QUIET", "1")
+    kernel_module._announce_compilation(source)
+    assert capsys.readouterr().err == ""
+    monkeypatch.delenv("FELICITY_QUIET")
+    kernel_module._announce_compilation(source)
+    assert "felicity_env: compiling for this machine" in capsys.readouterr().err
