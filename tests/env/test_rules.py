@@ -5,6 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from felicity_env import game
 from felicity_env.game import (
     AUCTION,
     CARD_VALUES,
@@ -120,7 +121,7 @@ def last_round(players: int = 4, **dealt):
 def test_a_set_holds_seven_cats_a_rabbit_and_two_dogs():
     """R1.1"""
     assert CARD_VALUES == VALUES
-    assert (RABBIT, LARGE, SMALL) == (7, 8, 9)
+    assert (game.RABBIT, game.LARGE_DOG, game.SMALL_DOG) == (7, 8, 9)
     assert all(standard_setup(players).cards == tuple(range(10)) for players in PLAYERS)
 
 
