@@ -27,6 +27,7 @@ STARTING = 30  # CPU seconds for imports and collection
 SLACK, FACTOR = 2, 5  # a test may take FACTOR times its usual CPU time, and SLACK seconds
 WALL_FACTOR = 20  # a run may take this many times its usual CPU time, for it may wait or have little of the machine
 MEMORY = 12 << 30  # bytes of address space
+POLL = 0.005  # seconds between two looks at the fork
 DIED = 99  # exit status of a fork that could not run pytest
 
 
@@ -64,9 +65,10 @@ def run_in_fork(request: Mapping[str, Any]) -> dict[str, Any]:
     pid = os.fork()
     if pid == 0:
         _run_tests(request)
-    limit, parent = time.monotonic() + _wall_seconds(request), os.getppid()
-    while not (ended := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < limit and os.getppid() == parent:
-        time.sleep(0.005)
+    limit, waited, parent = _wall_seconds(request), 0.0, os.getppid()
+    while not (ended := os.waitpid(pid, os.WNOHANG))[0] and waited < limit and os.getppid() == parent:
+        time.sleep(POLL)
+        waited += POLL  # not by the clock: the processes may be stopped for a while, and go on later
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)  # the fork, or processes that its tests have left
     code = os.waitstatus_to_exitcode(ended[1] if ended[0] else os.waitpid(pid, 0)[1])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from felicity_env.game import State
+from felicity_env.game import Setup, State
 from felicity_env.observation import (
     OBS_HIGH,
     OBS_LOW,
@@ -33,7 +33,9 @@ SIZES = {
 PRIVILEGED_SIZES = {"acting": 5, "other_hands": 40, "full_row": 50, "dummy_cards": 90}
 PLACE, AUCTION, OVER = range(3)
 NOBODY, NO_CARD = -1, -1
-setups = pytest.mark.parametrize("setup", ALL_SETUPS, ids=range(len(ALL_SETUPS)))
+ONE_ROUND = Setup(seats=4, mouse_cards=(2, 4, 6), bank=27, rounds=1)  # over in round 0
+SETUPS = (*ALL_SETUPS, ONE_ROUND)
+setups = pytest.mark.parametrize("setup", SETUPS, ids=range(len(SETUPS)))
 
 
 def draw_positions(setup, seed: int = 5) -> list[State]:

@@ -247,36 +247,6 @@ def test_every_possible_setup_is_described_truly(setup, seed):
             assert describe(out) == truth(state, seat, True)
 
 
-IMPOSSIBLE = {  # what is changed in the standard game of four -> the reason given
-    "one seat": ({"seats": 1, "mouse_cards": ()}, "seats"),
-    "six seats": ({"seats": 6, "mouse_cards": (1, 1, 1, 1, 1)}, "seats"),
-    "dummy with five": ({"seats": 5, "mouse_cards": (1, 1, 1, 1), "dummy": True}, "dummy"),
-    "two removed": ({"removed": 2}, "removed"),
-    "negative removed": ({"removed": -1}, "removed"),
-    "a card twice": ({"cards": (0, 1, 2, 3, 4, 5, 6, 7, 8, 8)}, "repeat"),
-    "no such card": ({"cards": (0, 1, 2, 3, 4, 5, 6, 7, 8, 10)}, "cards must be"),
-    "no round": ({"rounds": 0}, "rounds"),
-    "ten rounds": ({"rounds": 10, "removed": 0}, "rounds"),
-    "more rounds than cards": ({"rounds": 3, "cards": (0, 1, 2)}, "3 rounds"),
-    "too few mouse cards": ({"mouse_cards": (2, 4)}, "mouse cards"),
-    "too many mouse cards": ({"mouse_cards": (2, 4, 6, 6)}, "mouse cards"),
-    "negative mouse card": ({"mouse_cards": (2, 4, -1)}, "negative"),
-    "negative mice": ({"mice": -1}, "mice"),
-    "negative bank": ({"bank": -1}, "bank"),
-    "a huge bank": ({"bank": 1000}, "bank"),
-    "too many mice": ({"mice": 16}, "F2"),
-    "too rich mouse cards": ({"mouse_cards": (2, 4, 7)}, "F2"),
-}
-
-
-@pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_an_impossible_setup_is_refused_with_the_reason(name):
-    changes, reason = IMPOSSIBLE[name]
-    standard = {"seats": 4, "mouse_cards": (2, 4, 6), "bank": 27}
-    with pytest.raises(ValueError, match=f"impossible setup: .*{reason}"):
-        Setup(**{**standard, **changes})
-
-
 @settings(max_examples=300)
 @given(
     seats=st.integers(-1, 7),

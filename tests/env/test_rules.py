@@ -5,6 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from felicity_env import game
 from felicity_env.game import (
     AUCTION,
     CARD_VALUES,
@@ -17,7 +18,9 @@ from felicity_env.game import (
     OVER,
     PASS,
     PLACE,
+    STATE,
     Setup,
+    count_cards,
     deal,
     dummy_size,
     find_chased_cat,
@@ -26,6 +29,7 @@ from felicity_env.game import (
     is_terminal,
     last_pot,
     legal_actions,
+    nth_card,
     nth_legal_action,
     num_legal_actions,
     num_slots,
@@ -120,8 +124,22 @@ def last_round(players: int = 4, **dealt):
 def test_a_set_holds_seven_cats_a_rabbit_and_two_dogs():
     """R1.1"""
     assert CARD_VALUES == VALUES
-    assert (RABBIT, LARGE, SMALL) == (7, 8, 9)
+    assert (game.RABBIT, game.LARGE_DOG, game.SMALL_DOG) == (7, 8, 9)
     assert all(standard_setup(players).cards == tuple(range(10)) for players in PLAYERS)
+
+
+def test_a_set_of_cards_is_an_integer_with_a_bit_for_each_card():
+    """R1.1"""
+    assert [count_cards(cards) for cards in (0, 1, 0b1001001, 0b1111111111)] == [0, 1, 3, 10]
+    assert [nth_card(0b1001001, n) for n in range(3)] == [M8, C5, C15]
+
+
+def test_the_numbers_that_stand_in_a_state_for_no_card_and_no_seat_never_change():
+    """R8.1: stored states hold them, and have these sizes."""
+    assert (NO_CARD, HIDDEN, NO_SEAT, DUMMY) == (-1, -2, -1, 5)
+    assert (PLACE, AUCTION, OVER) == (0, 1, 2)
+    sizes = {name: STATE[name].shape[0] for name in ("hands", "played", "row", "pots", "dummy_cards")}
+    assert sizes == {"hands": 5, "played": 6, "row": 5, "pots": 4, "dummy_cards": 9}
 
 
 def test_the_mouse_cards_in_use_hold_two_three_four_and_six_mice():
@@ -199,8 +217,10 @@ def test_the_dummys_pile_is_its_set_less_the_card_removed(removed):
     setup = Setup(seats=2, mouse_cards=(2,), bank=4, dummy=True, rounds=2, cards=(M8, C5, LARGE), removed=removed)
     for seed in range(9):
         state = setup.blank_state()[0]
+        assert dummy_size(state) == 3 - removed
         deal(state, np.uint64(seed))
         assert dummy_size(state) == 3 - removed
+        assert set(state.removed[:2].tolist()) <= ({M8, C5, LARGE} if removed else {NO_CARD})
         pile = [card for card in state.dummy_cards if card != NO_CARD]
         assert len(set(pile)) == len(pile) == 3 - removed
         assert set(pile) <= {M8, C5, LARGE}
@@ -373,10 +393,11 @@ def test_who_is_outbid_must_raise_above_the_highest_bid_or_pass():
     assert legal(state) == [PASS, *[bid(amount) for amount in range(10, 16)]]
 
 
-def test_who_holds_no_more_than_the_highest_bid_can_only_pass():
+@pytest.mark.parametrize("mice", [0, 3, 5])
+def test_who_holds_no_more_than_the_highest_bid_can_only_pass(mice):
     """R4.3"""
     state = auction(4)
-    state.mice[1] = 5
+    state.mice[1] = mice
     play(state, bid(5))
     assert legal(state) == [PASS]
     assert num_legal_actions(state) == 1
@@ -749,6 +770,7 @@ def test_after_the_ninth_round_nothing_is_filled_and_the_game_is_over(end):
     assert (state.pots.sum(), state.bank) == (0, 50 + max(state.last_price, 0))
     assert (state.seat, state.round_number) == (NO_SEAT, 8)
     assert not mask(state, 0).any()
+    assert not any(is_legal(state, action) for action in range(NUM_ACTIONS))
 
 
 # --- R7: the end ------------------------------------------------------------------------------------------------------
@@ -926,6 +948,26 @@ def test_a_setup_whose_mice_exceed_the_bounds_of_the_observation_is_refused():
         Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=1000 - 75)
     with pytest.raises(ValueError, match="bank cannot be negative: -1"):
         Setup(seats=3, mouse_cards=(3, 6), bank=-1)
+
+
+def test_only_a_pass_in_an_auction_pays_and_not_the_last_ones():
+    """R4.4, R4.9"""
+    state = new_game(4)
+    assert (int(state.pots[0]), pass_pays(state)) == (2, 0)
+    play_round(state, PASS, PASS)
+    assert pass_pays(state) == 6
+    play(state, PASS)
+    assert pass_pays(state) == 0
+
+
+@pytest.mark.parametrize("players", PLAYERS)
+def test_the_gains_of_a_round_stay_until_the_first_card_of_the_next(players):
+    """R6.1"""
+    state = sell(auction(players, [C3, C5, C8, C11, C15][:players]), 4)
+    gains = state.gain[:players].tolist()
+    assert gains == [int(state.last_value) - 4, *MOUSE_CARDS[players]]
+    play(state, M8)
+    assert not state.gain.any()
 
 
 @every_size

@@ -138,6 +138,17 @@ def test_equivalent_mutants_do_not_count():
     assert (noticed["value"], noticed["trials"]) == (0.95, 20)
 
 
+def test_too_few_noticed_and_a_mutant_that_is_wrongly_listed_are_faults():
+    good = {"noticed": {"value": 0.96}, "modules": [{"module": "toy/rule.py", "wrongly_listed": []}]}
+    assert list(mutants.find_faults({"environment": good, "arena": good})) == []
+    listed = {"module": "toy/rule.py", "wrongly_listed": [{"line": "left -= 1", "becomes": "left += 1"}]}
+    faults = list(mutants.find_faults({"environment": good | {"noticed": {"value": 0.94}, "modules": [listed]}}))
+    assert faults == [
+        "the tests notice less than 95% of the mutants of the environment",
+        "toy/rule.py: a test notices that 'left -= 1' becomes 'left += 1': list it no more",
+    ]
+
+
 def test_every_equivalent_mutant_has_a_reason_and_a_line_that_exists():
     for (module, _, line, becomes), reason in mutants.read_equivalent().items():
         lines = {" ".join(text.split()) for text in (mutants.PROJECT / module).read_text().splitlines()}
