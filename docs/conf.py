@@ -29,6 +29,7 @@ python_use_unqualified_type_names = True
 autodoc_default_options = {"members": True, "show-inheritance": True}
 
 nb_execution_mode = "off"  # the stored outputs are those of an execution: `python -m experiments notebooks --check`
+suppress_warnings = ["misc.highlighting_failure"]  # the lexer of IPython does not know continued shell lines
 nb_ipywidgets_js = {}  # no notebook shows widgets, and pages load nothing from outside
 myst_heading_anchors = 3
 copybutton_exclude = ".linenos, .gp, .go"
