@@ -186,7 +186,8 @@ def _check_end(state, first, sums, rewards):
 @kernel
 def _order(state, seat):
     """Return a number that is higher for a seat with a higher score, or with equal scores and more cat points."""
-    return int(state.cat_points[seat] + state.mice[seat]) * 10_000 + state.cat_points[seat]
+    cat_points = int(state.cat_points[seat])
+    return (cat_points + int(state.mice[seat])) * 10_000 + cat_points
 
 
 @kernel
