@@ -91,7 +91,7 @@ def render_length() -> str:
     return format_table(("copies of", *(f"{n} players" for n in STANDARD_PLAYERS)), rows)
 
 
-def _count_decisions(code: str, num_players: int, games: int = 300) -> float:
+def _count_decisions(code: str, num_players: int, games: int = 100) -> float:
     """Return the mean number of decisions in a game among copies of a player."""
     batch, player = Batch(games, num_players=num_players, seed=1, autoreset=False), agents.make(code)
     decisions = 0
