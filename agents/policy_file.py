@@ -21,7 +21,7 @@ from agents.checkpoint_file import CHECKPOINTS, SUFFIX, Checkpoint, list_checkpo
 from agents.tools.command import print_error, python_command
 from agents.tools.files import UserError, describe_error, write_atomically
 from felicity_env.game import MAX_BID, NUM_ACTIONS, RULES_VERSION
-from felicity_env.observation import OBS_SIZE, OBSERVATION_VERSION, SECTIONS
+from felicity_env.observation import OBS_SIZE, OBSERVATION_VERSION, SECTIONS, VERSIONS
 
 FORMAT = "felicity-policy-1"
 Layers = list[tuple[np.ndarray, np.ndarray]]  # weight [inputs, outputs] and bias [outputs], float32
@@ -45,9 +45,8 @@ def describe_policy(*, open_mice: bool, activation: str, **metadata: Any) -> dic
     """Return the description of a policy that is stored beside its weights, with `metadata`."""
     return {
         "format": FORMAT,
-        "rules_version": RULES_VERSION,
+        **VERSIONS,
         "activation": activation,
-        "observation_version": OBSERVATION_VERSION,
         "sections": list_sections(),
         "open_mice": open_mice,
         **metadata,
@@ -127,12 +126,13 @@ def list_sections() -> list[list[Any]]:
 
 
 def _check_version(path: Path, metadata: Any) -> None:
-    expected = {"format": FORMAT, "rules_version": RULES_VERSION, "sections": list_sections()}
-    is_current = isinstance(metadata, dict) and all(metadata.get(key) == value for key, value in expected.items())
-    is_current = is_current and metadata.get("observation_version", 1) == OBSERVATION_VERSION  # not stored at first
+    expected = {"format": FORMAT, "sections": list_sections(), **VERSIONS}
+    stored = {"observation_version": 1, **metadata} if isinstance(metadata, dict) else {}  # it was not stored at first
+    is_current = all(stored.get(key) == value for key, value in expected.items())
     if not is_current or metadata.get("activation") not in ACTIVATIONS:
         raise ValueError(
-            f"the policy in {path} is not of this version ({FORMAT}, rules {RULES_VERSION}, {OBS_SIZE} inputs)"
+            f"the policy in {path} is not of this version ({FORMAT}, rules {RULES_VERSION}, observation "
+            f"{OBSERVATION_VERSION} with {OBS_SIZE} inputs)"
         )
     if type(metadata.get("open_mice")) is not bool:
         raise ValueError(f"the policy in {path} is damaged: open_mice in its description must be true or false")

@@ -50,7 +50,7 @@ class Config:
     decisions: int = 100_000_000
     """Number of decisions for each of the other faces, which are slower."""
     stretches: int = 4
-    """Number of processes, one after another, that share the decisions of a face; fewer lose more at Ctrl-C."""
+    """Number of processes, one after another, that share the decisions of a face. Ctrl-C loses the one that runs."""
     out: Path = Path("runs/endurance")
     """Folder of the stretches done so far; the same command, given again, continues."""
 
@@ -63,7 +63,10 @@ class Config:
 
 def begin_batch(seed: int, folder: Path) -> Play:
     """Begin to play on a `Batch`, with random decisions in compiled code and, one in ten, by a player."""
-    batch, player = Batch(1000, [STANDARD_PLAYERS[k % 3] for k in range(1000)], seed=seed), RandomPlayer()
+    batch, player = (
+        Batch(1000, [STANDARD_PLAYERS[k % len(STANDARD_PLAYERS)] for k in range(1000)], seed=seed),
+        RandomPlayer(),
+    )
 
     def play(decisions: int) -> int:
         rounds = -(-decisions // (10 * batch.num_games))
@@ -127,7 +130,7 @@ def begin_arena(seed: int, folder: Path) -> Play:
         nonlocal first
         before = player.decisions
         while player.decisions - before < decisions:
-            setup = standard_setup(STANDARD_PLAYERS[first // DEALS_AT_ONCE % 3])
+            setup = standard_setup(STANDARD_PLAYERS[first // DEALS_AT_ONCE % len(STANDARD_PLAYERS)])
             play_blocks([player] * setup.seats, num_deals=range(first, first + DEALS_AT_ONCE), seed=seed, setup=setup)
             first += DEALS_AT_ONCE
         return player.decisions - before

@@ -200,7 +200,7 @@ def spoil_one(batch: Batch, actions: np.ndarray, rng: Rng) -> np.ndarray:
 
 
 def convert(actions: np.ndarray, rng: Rng) -> Any:
-    """Return the actions of a batch as an array of a type that is none of integers, or with one element of such."""
+    """Return the actions of a batch in a form that is no array of integers, or with one element that is no action."""
     kinds: tuple[Callable[[], Any], ...] = (
         lambda: actions.astype(np.float64),
         lambda: actions.astype(bool),

@@ -93,12 +93,9 @@ def _popcount(cards):
 @kernel
 def _check_mice(state, first):
     """Check the number of mice against the blank state that the game began from (F1, F2)."""
-    total = was = first.bank
-    best = 0
+    total, was, best = state.bank, first.bank, 0
     for k in range(MAX_POTS):
         best = max(best, first.mouse_cards[k])
-    total = state.bank
-    for k in range(MAX_POTS):
         total += state.pots[k]
     for seat in range(MAX_SEATS):
         total += state.mice[seat]
