@@ -142,7 +142,10 @@ def _check_start_seat(setup: Setup, value: Any) -> int:
 
 
 def card_text(card: int) -> str:
-    """Format a card as `-8` .. `15` (cats), `R` (rabbit), `D` or `d` (dogs); raise `ValueError` unless it is 0..9."""
+    """Format a card number, 0 to 9, as `-8` to `15` (cats), `R` (rabbit), `D` or `d` (dogs).
+
+    Raises `ValueError` for another number.
+    """
     if not is_integer(card) or not 0 <= card < NUM_CARDS:
         raise ValueError(f"a card is an integer from 0 to {NUM_CARDS - 1}, not {card!r}")
     return CARD_TEXTS[card]

@@ -250,7 +250,10 @@ def _check_seat(batch: Batch, seat: int | None) -> int | None:
 
 
 def check_opponents(opponents: Player | Sequence[Player] | None, num_opponents: int) -> list[Player]:
-    """Return one opponent (uniform random by default) or one per seat in a list; raise `ValueError` for others."""
+    """Return the opponents as a list: one for all other seats, or one for each of them.
+
+    The default is a uniformly random player. Raises `ValueError` for a wrong number, or a player without `act`.
+    """
     if opponents is None:
         return [RandomPlayer()]
     players = list(opponents) if isinstance(opponents, Sequence) else [opponents]

@@ -254,7 +254,7 @@ def _read_round(line: _Line, number: int) -> Iterator[_Turn]:
 
 
 def _check_turn(turn: _Turn, state: State) -> None:
-    """Raise `ValueError` unless an action is legal in `state` and is written in the line of its round."""
+    """Check an action from a game text: raise `ValueError` unless it is legal and on the line of its round."""
     action = action_text(turn.action)
     if is_terminal(state):
         raise turn.line.error(f"the game is over; delete `{action}` and all after it")

@@ -15,7 +15,10 @@ _WIN, _MARGIN, _SCORE, _ROUND = range(len(REWARDS))
 
 
 def reward_code(reward: str) -> int:
-    """Return the number of a reward function in compiled code; raise `ValueError` listing the names for another."""
+    """Return the number that compiled code uses for the reward function of this name.
+
+    Raises `ValueError` with a list of all names if the name is unknown.
+    """
     if reward not in REWARDS:
         raise ValueError(f"reward must be one of {list(REWARDS)}, not {reward!r}")
     return list(REWARDS).index(reward)

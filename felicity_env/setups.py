@@ -41,7 +41,10 @@ def find_setup(setup: Setup | str | Path) -> Setup:
 
 
 def choose_setup(num_players: Any, setup: Any) -> Setup:
-    """Return `setup`, or else the standard one; raise `ValueError` unless `num_players` is 4 (the default) or fits."""
+    """Return the given setup, or the standard setup for `num_players` if `setup` is None.
+
+    With a setup, raises `ValueError` unless `num_players` is 4 (the default) or the number of its seats.
+    """
     if setup is None:
         return standard_setup(num_players)
     found = find_setup(setup)

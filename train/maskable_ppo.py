@@ -170,7 +170,7 @@ class MaskablePPOTrainer:
         return self.model.num_timesteps
 
     def learn(self, progress: Progress) -> bool:
-        """Train until the run is complete or the user stops it; write a checkpoint; return True if it is complete."""
+        """Train until the run is complete or the user stops it, and write a checkpoint; return False if stopped."""
         left = self.config.total_timesteps - self.timesteps
         with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
             self.model.set_logger(logger)

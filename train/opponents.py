@@ -55,7 +55,7 @@ class OpponentPool:
         return self._thresholds.searchsorted(draw_uniforms(game_seeds, _SOURCE), side="right")
 
     def draw_opponents(self, game_seeds: np.ndarray) -> np.ndarray:
-        """Draw one opponent for all seats of each of K games that do not learn; return its indices, [K, MAX_SEATS]."""
+        """Draw one opponent for each of K games; return its index, repeated for every seat, [K, MAX_SEATS]."""
         return np.repeat(self._draw_players(game_seeds)[:, None], MAX_SEATS, axis=1)
 
     def draw_seating(self, game_seeds: np.ndarray, num_players: np.ndarray) -> np.ndarray:
@@ -84,7 +84,7 @@ class OpponentPool:
         return SingleLearnerGames(batch, self.players, opponents=opponents, compiled=select_compiled(self.players))
 
     def update(self, policy: NetworkPlayer) -> None:
-        """Set the current policy of the learner; it also replaces past policies that are not stored yet."""
+        """Set the learner's current policy; places for past policies that are still empty get it, too."""
         self.newest.player = policy
         for snapshot in self.past:
             snapshot.player = snapshot.player or policy

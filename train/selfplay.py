@@ -121,7 +121,7 @@ class SelfplayTrainer:
     # --- the loop ---
 
     def learn(self, progress: Progress) -> bool:
-        """Train until the run is complete or the user stops it; write a checkpoint; return True if it is complete."""
+        """Train until the run is complete or the user stops it, and write a checkpoint; return False if stopped."""
         config = self.config
         self.run.count_time()
         with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:

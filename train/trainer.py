@@ -55,7 +55,7 @@ class Trainer(Protocol):
         ...
 
     def learn(self, progress: "Progress") -> bool:
-        """Train until the run is complete or the user stops it; write a checkpoint; return True if it is complete."""
+        """Train until the run is complete or the user stops it, and write a checkpoint; return False if stopped."""
         ...
 
     def restore(self, report: Callable[[str], Any]) -> None:

@@ -23,7 +23,7 @@ class Bots(NamedTuple):
 def read_bots(folder: Path) -> Bots:
     """Make every bot of a folder once, in the order of their names; raise `ValueError` if there is none.
 
-    One that cannot be made is a failure, and does not keep the others from playing.
+    A bot that cannot be made is reported as a failure, and the others play without it.
     """
     files = _list_bots(folder)
     if not files:

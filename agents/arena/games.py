@@ -113,7 +113,10 @@ class Games:
         _record_rounds(buffers.first_states.copy(), buffers.actions, buffers.lengths, self.rounds)
 
     def _ask(self, index: int, player: Player, indices: np.ndarray) -> None:
-        """Play the answers of player number `index` in the games `indices`; an illegal or late one forfeits."""
+        """Ask player number `index` for actions in the games `indices`, and play them.
+
+        A game in which the action is illegal or comes too late is forfeited.
+        """
         if self.seconds is None:
             self._play_answers(self._answer(index, player, indices), indices)
             return

@@ -105,9 +105,9 @@ def open_folder(
 ) -> Iterator[dict[str, str]]:
     """Create and lock the folder for the results of matches, or continue an existing one; yield {code: digest}.
 
-    A player that has changed since is reported by name; its games have other files, so they are played again. fresh:
-    delete all results in the folder first. Raises `UserError` if another process is at work there, or if the folder has
-    other content, or results of another seed or of changed code.
+    A player that has changed since is reported by name, and its games are played again. fresh: delete all results in
+    the folder first. Raises `UserError` if another process is at work there, or if the folder has other content, or
+    results of another seed or of changed code.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -175,7 +175,7 @@ def list_parts(
 
 
 def save_part(part: Part, blocks: Blocks) -> None:
-    """Write the results of a part, and what they are of, to its file."""
+    """Write the results of a part to its file, with the match, deals, players and code that they come from."""
     texts = {_ABOUT: _to_bytes(part.describe()), _LATE: _to_bytes(blocks.late)}
     arrays = {**texts, "seats": blocks.seats, "rounds": blocks.rounds, **blocks.measures}
     archive = io.BytesIO()

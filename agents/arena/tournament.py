@@ -157,7 +157,7 @@ def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, 
 
 
 def _list_absent(config: Config) -> tuple[Failure, ...]:
-    """List the bots that could not be made."""
+    """Return the failures of the bots that could not be made."""
     return read_bots(config.bots).failures if config.bots else ()
 
 

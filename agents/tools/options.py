@@ -33,7 +33,7 @@ def read_settings(config_class: type[ConfigT], prog: str, arguments: Sequence[st
 
 
 def format_rows(rows: Iterable[tuple[str, str]]) -> str:
-    """Format names and their texts as two columns, as wide as the terminal; texts continue below themselves."""
+    """Format names and their texts as two columns, as wide as the terminal; long texts wrap in their column."""
     listed = list(rows)
     width = max(len(name) for name, _ in listed)
     columns = shutil.get_terminal_size().columns

@@ -1,4 +1,4 @@
-"""Beginning of a command: what holds from its first moment, before anything is imported that takes time."""
+"""Preparation of a command before its slow imports: how it handles Ctrl-C and an output that nobody reads."""
 
 import io
 import os
@@ -11,9 +11,9 @@ INTERRUPTED = 130  # exit status after Ctrl-C
 
 
 def begin_command() -> None:
-    """Let Ctrl-C end this process in one line, and let it go on if nobody reads its output any more.
+    """Handle Ctrl-C and a closed output without a traceback while the modules of a command are imported.
 
-    `raise_at_ctrl_c` ends the first when the command's work begins.
+    Ctrl-C ends the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)

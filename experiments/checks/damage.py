@@ -99,7 +99,7 @@ TEXT_DAMAGE = {"letters": damage_letters, "words": damage_words, "lines": damage
 
 
 def find_text_fault(text: str, original: Game) -> str:
-    """Return what became of a damaged text: "refused", "another game", "the same game", or the name of a fault."""
+    """Read a damaged text; return "refused", "another game" or "the same game" as the result, or the fault."""
     try:
         game = loads(text)
     except ValueError as error:
@@ -227,7 +227,10 @@ REFUSED = ("refused",)
 
 
 def find_file_fault(file: DamagedFile) -> str:
-    """Return what became of a damaged file: "refused", or the name of a fault."""
+    """Read a damaged file; return "refused" if that fails with a proper error, else the name of the fault.
+
+    A proper error has one line and names the file or its folder.
+    """
     try:
         file.read()
     except (UserError, ValueError) as error:
@@ -239,7 +242,7 @@ def find_file_fault(file: DamagedFile) -> str:
 
 
 def check_files(kind: str, count: int, rng: Rng) -> Outcome:
-    """Damage and read a file of a kind `count` times."""
+    """Damage a file of the given kind and read it, `count` times; return how often each outcome occurred."""
     found = Counter[str]()
     with TemporaryDirectory() as parent:
         file = FILES[kind](Path(parent) / kind, rng)
@@ -264,6 +267,9 @@ def check_chunk(k: int, config: Config) -> Outcome:
 
 
 def main(config: Config) -> None:
-    """Damage and read all texts and files, or those left, and store the result; raise `UserError` at any fault."""
+    """Damage and read all texts and files, store the counts, and raise `UserError` if there was a fault.
+
+    An interrupted check continues with what it has not done yet.
+    """
     num_chunks = count_chunks(config.texts, TEXTS_A_CHUNK) + count_chunks(config.files, FILES_A_CHUNK)
     run_check("damage", config, lambda k: check_chunk(k, config), num_chunks, source=__file__)

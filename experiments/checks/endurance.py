@@ -42,7 +42,7 @@ Begin = Callable[[int, Path], Play]  # begins to play, given a seed and an empty
 
 @dataclass(frozen=True)
 class Config:
-    """Play many decisions on each face of the game, and measure how much memory grows."""
+    """Play many decisions through each interface of the game, and measure how much memory grows."""
 
     resumes: ClassVar[bool] = True
     batch_decisions: int = 1_000_000_000
@@ -222,6 +222,9 @@ def find_growth(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def main(config: Config) -> None:
-    """Play all stretches, or those left, and store the result; raise `UserError` if the memory of a face grew."""
+    """Play all stretches, store the result, and raise `UserError` if the memory of an interface grew.
+
+    An interrupted check continues with what it has not done yet.
+    """
     num_chunks = len(FACES) * config.stretches
     run_check("endurance", config, lambda k: check_chunk(k, config), num_chunks, source=__file__, judge=find_growth)

@@ -77,7 +77,10 @@ def run_in_fork(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wall_seconds(request: Mapping[str, Any]) -> float:
-    """Return how long the tests of a request may take, for tests that wait; those never measured take their time."""
+    """Return the most seconds that the tests of a request may last; infinite if their usual times are not known.
+
+    It stops tests that wait for something and use no processor time.
+    """
     usual = [seconds for seconds in request["seconds"].values() if seconds <= request["longest"]]
     return WALL_FACTOR * (STARTING + sum(usual)) if usual else float("inf")
 

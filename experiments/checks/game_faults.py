@@ -192,7 +192,10 @@ def _order(state, seat):
 
 @kernel
 def _check_game(states, seed, varied, work):
-    """Play a game from blank states[0]; states[1] is now, states[2] before. Return the first fault, or SOUND."""
+    """Play and check one random game; return the first fault, or SOUND.
+
+    states: [0] is the state before the deal, [1] the current one, [2] the one before the last action.
+    """
     states[1] = states[0]
     deal(states[1], seed)
     work.sums[:] = 0.0

@@ -43,6 +43,9 @@ def check_chunk(k: int, games: int) -> Outcome:
 
 
 def main(config: Config) -> None:
-    """Check all games, or those left, and store the result; raise `UserError` if a game violates an invariant."""
+    """Check all games, store the counts, and raise `UserError` if a game violates an invariant.
+
+    An interrupted check continues with what it has not done yet.
+    """
     num_chunks = count_chunks(config.games, GAMES_A_CHUNK) * len(SETUPS)
     run_check("invariants", config, lambda k: check_chunk(k, config.games), num_chunks, source=__file__)

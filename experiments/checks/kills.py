@@ -253,7 +253,10 @@ def check_chunk(k: int, config: Config) -> Outcome:
 
 
 def main(config: Config) -> None:
-    """Kill and continue runs, or those left, and store the result; raise `UserError` if a kill changed anything."""
+    """Kill and continue runs, store the counts, and raise `UserError` if a kill changed a result.
+
+    An interrupted check continues with what it has not done yet.
+    """
     os.environ["PYTHONUNBUFFERED"] = "1"
     num_chunks = count_chunks(config.kills, KILLS_A_CHUNK)
     run_check("kills", config, lambda k: check_chunk(k, config), num_chunks, source=__file__)

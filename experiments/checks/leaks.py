@@ -102,7 +102,10 @@ def collect_shown(states: np.ndarray, seats: np.ndarray) -> dict[str, np.ndarray
 
 @kernel
 def _shows_same_cards(one, other):
-    """Return whether no card that has been turned up differs between two states of games with the same bids (R8.3)."""
+    """Return whether two states agree in all face-up cards and in all cards of earlier rounds (R8.3).
+
+    The two games must have the same bids so far.
+    """
     different = 0
     for slot in range(one.face_up):
         different += one.row[slot] != other.row[slot]
@@ -231,6 +234,9 @@ def check_chunk(k: int, config: Config) -> Outcome:
 
 
 def main(config: Config) -> None:
-    """Compare all pairs, or those left, and store the result; raise `UserError` if a seat can tell worlds apart."""
+    """Compare all pairs, store the counts, and raise `UserError` if a seat can tell two worlds apart.
+
+    An interrupted check continues with what it has not done yet.
+    """
     num_chunks = count_chunks(config.pairs, PAIRS_A_CHUNK) + count_chunks(config.texts, TEXTS_A_CHUNK)
     run_check("leaks", config, lambda k: check_chunk(k, config), num_chunks, source=__file__)

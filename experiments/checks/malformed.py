@@ -97,7 +97,7 @@ NOT_FINITE = (float("nan"), float("inf"), -float("inf"), np.float32("nan"), np.d
 
 
 def choose(table: tuple[Callable[[Rng], Any], ...], rng: Rng) -> Any:
-    """Return a value by a random function of a table."""
+    """Call one of the functions in `table`, chosen at random, and return the value that it returns."""
     return table[rng.integers(len(table))](rng)
 
 
@@ -121,7 +121,7 @@ SINGLE: dict[str, Callable[[np.ndarray, Rng], Any]] = {  # kind -> malformed act
 
 
 class Face(NamedTuple):
-    """A face of the game: its `step`, and a function that returns all of its state as bytes."""
+    """Interface of the game under test: its `step`, and a function that returns its whole state as bytes."""
 
     name: str
     step: Callable[..., Any]
@@ -308,6 +308,9 @@ def check_chunk(k: int, config: Config) -> Outcome:
 
 
 def main(config: Config) -> None:
-    """Try all malformed actions, or those left, and store the result; raise `UserError` if one is not refused."""
+    """Test all malformed actions, store the counts, and raise `UserError` if one was not refused.
+
+    An interrupted check continues with the actions that it has not tested yet.
+    """
     num_chunks = count_chunks(config.actions, ACTIONS_A_CHUNK)
     run_check("malformed", config, lambda k: check_chunk(k, config), num_chunks, source=__file__)

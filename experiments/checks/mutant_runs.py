@@ -77,7 +77,7 @@ class TestRunner:
         )
 
     def __enter__(self) -> Self:
-        """Return the runner."""
+        """Return this `TestRunner`, as the target of a `with` statement."""
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -128,7 +128,7 @@ class TestRunner:
 def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan, number: int) -> None:
     """Run the tests of a module's mutants at stage `number` of its plan, if not yet done, and keep the outcomes.
 
-    Nothing is tested again unless the module has changed, and survivors if the tests have.
+    A mutant is tested again only if its module has changed, or if it survived and the tests have changed.
     """
     kept = read_outcomes(runner, module, plan)
     waiting = [mutant for mutant in mutants if _is_waiting(kept.get((mutant.operator, mutant.occurrence)), number)]
@@ -147,7 +147,7 @@ def _is_waiting(outcome: Outcome | None, number: int) -> bool:
 
 
 def read_outcomes(runner: TestRunner, module: str, plan: Plan) -> dict[tuple[str, int], Outcome]:
-    """Return the outcomes that are kept of a module's mutants and hold, by operator and occurrence.
+    """Return the stored outcomes of a module's mutants that are still valid, by operator and occurrence.
 
     The file begins with the digests of the module and of the tests. If one has changed, it is written anew, without the
     outcomes that may have changed.

@@ -34,9 +34,9 @@ class Played(NamedTuple):
 
 @kernel
 def diverse_action(state: State, random_bits: RandomBits) -> int:
-    """Return a legal action: in the auction a pass, the lowest bid or any.
+    """Draw a random legal action; in the auction, prefer a pass or the lowest bid.
 
-    Bidding wars and void rounds come up in this mixture.
+    Bidding wars and void rounds are therefore more frequent than with uniformly random actions.
     """
     choice = random_bits & np.uint64(3)
     if state.phase == PLACE or choice >= 2:

@@ -74,7 +74,7 @@ def execute(path: Path) -> None:
 
 
 def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Remove from a notebook, in place, what differs between runs: versions and standard error; return it."""
+    """Remove the versions and the output to standard error from a notebook, in place, and return the notebook."""
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict({"tags": tags} if (tags := cell.metadata.get("tags")) else {})

@@ -11,7 +11,10 @@ from experiments.results import RESULTS, read_result
 
 
 def format_source(stored: Mapping[str, Any]) -> str:
-    """Format the origin of a stored result as text: today's command, the commit and command of then, the machine."""
+    """Format the origin of a stored result as text: the command to repeat it, the commit and the machine.
+
+    If the command was written differently when the result was measured, that form is added.
+    """
     machine, old = stored["machine"], stored["command"]
     command = re.sub(r"experiments\.(\w+)", lambda match: f"experiments {match[1].replace('_', '-')}", old)
     command = command.replace("--num-blocks", "--num-deals")
@@ -92,9 +95,10 @@ def render_ratings() -> str:
 
 
 def render_standings() -> str:
-    """Return a Markdown table of all players: ratings, win share of `net` against copies, gain of a best response.
+    """Return a Markdown table with the ratings, `net`'s win share and the exploitability of each player.
 
-    Win shares and gains are those at tables of four in the standard setup.
+    The win share is that of `net` alone against copies of the player. Exploitability is the gain over par of a best
+    response to the player. Both are for the standard setup with four seats.
     """
     ladder, net = read_result("ladder"), read_result("reference_strength_standard-4")
     ratings, against = ladder["results"]["ratings"], list_win_shares(net["results"], "standard-4")

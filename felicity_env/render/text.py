@@ -20,7 +20,10 @@ _LEGEND = (
 
 
 def check_render_mode(render_mode: str | None) -> None:
-    """Raise `TypeError` unless an environment can be rendered so; Stable-Baselines3 tries again without a mode then."""
+    """Raise `TypeError` unless `render_mode` is None, "ansi" or "human".
+
+    After a `TypeError`, Stable-Baselines3 tries again without a render mode.
+    """
     if render_mode not in (None, *RENDER_MODES):
         raise TypeError(f"render_mode must be None, 'ansi' or 'human', not {render_mode!r}")
 
