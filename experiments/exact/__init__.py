@@ -1,0 +1,1 @@
+"""Exact ground: small games whose whole tree fits into memory, where the value of every policy can be computed."""

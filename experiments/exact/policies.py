@@ -1,0 +1,34 @@
+"""Policies of players as tables on a game tree, computed from what they see at each information set."""
+
+import numpy as np
+
+from agents.mixture import MixturePlayer
+from agents.network import NetworkPlayer
+from experiments.exact.tree import GameTree
+from felicity_env import NUM_ACTIONS, Player, View, game_seed
+
+AT_ONCE = 8192  # decisions that a player gets in one view
+
+
+def tabulate(game: GameTree, player: Player, *, draws: int = 200) -> np.ndarray:
+    """Return the policy of a player in all seats as a table, float64 [A].
+
+    The probabilities of a network are exact. Those of any other player are frequencies in `draws` decisions, each with
+    other random bits; one draw is enough for a player without randomness.
+    """
+    rows = [_probabilities(player, game.states[k : k + AT_ONCE], draws) for k in range(0, game.num_sets, AT_ONCE)]
+    sets = np.repeat(np.arange(game.num_sets), np.diff(game.tree.first_action))
+    return np.concatenate(rows)[sets, game.actions]
+
+
+def _probabilities(player: Player, states: np.ndarray, draws: int) -> np.ndarray:
+    """Return the probability of each action in each state, float64 [n, NUM_ACTIONS]."""
+    seats = states["seat"].astype(np.int64)
+    if isinstance(player, NetworkPlayer | MixturePlayer):
+        view = View.make_unchecked(states, seats, np.zeros(len(states), np.uint64))
+        return player.probabilities(view).astype(np.float64)
+    counts = np.zeros((len(states), NUM_ACTIONS))
+    for draw in range(draws):
+        seeds = np.array([game_seed(draw, k) for k in range(len(states))], np.uint64)
+        counts[np.arange(len(states)), player.act(View.make_unchecked(states, seats, seeds))] += 1
+    return counts / draws
