@@ -24,8 +24,9 @@ from felicity_env.game import (
     num_slots,
     pass_pays,
     slot_owner,
+    step,
 )
-from felicity_env.game_record import Game, is_integer, list_cards
+from felicity_env.game_record import Game, initial_states, is_integer, list_cards
 from felicity_env.kernel import kernel
 from felicity_env.observation import can_see
 from felicity_env.random_stream import RandomBits, draw_below, mix
@@ -137,6 +138,36 @@ UNSEEN = -1
 Event = tuple[Any, ...]
 
 
+class Recall:
+    """All that each seat has seen in a game, in order; `play` plays an action and adds what it shows.
+
+    first: state before the first decision, an array [1] of STATE. events: list of the events that each seat has seen,
+    [seats]; `information_state` lists their forms.
+    """
+
+    def __init__(self, first: np.ndarray) -> None:
+        self._states = first.copy()
+        self.actions: list[int] = []
+        self.events: list[list[Event]] = []
+        start, seats = ("start", int(self.state.start_seat)), int(self.state.num_seats)
+        for seat in range(seats):
+            hand = list_cards(self.state.hands[seat])
+            self.events.append([("seat", seat, seats), ("hand", hand), start, _read_pots(self.state)])
+
+    @property
+    def state(self) -> State:
+        """State of the game now."""
+        return self._states[0]
+
+    def play(self, action: int) -> None:
+        """Play a legal action."""
+        before = self._states[0].copy()
+        step(self.state, action)
+        self.actions.append(action)
+        for seat, events in enumerate(self.events):
+            events += _list_step_events(before, action, self.state, seat)
+
+
 def information_state(game: Game, seat: int) -> list[Event]:
     """Return all that `seat` has seen of `game`, in order: its hand, then every event, with hidden cards as None.
 
@@ -146,16 +177,11 @@ def information_state(game: Game, seat: int) -> list[Event]:
     """
     if not is_integer(seat) or not 0 <= seat < game.setup.seats:
         raise ValueError(f"seat must be an integer from 0 to {game.setup.seats - 1}, not {seat!r}")
-    events: list[Event] = [("seat", seat, game.setup.seats)]
-    before = None
-    for action, state in game.states():
-        if action is None:
-            hand = list_cards(state.hands[seat])
-            events += [("hand", hand), ("start", int(state.start_seat)), _read_pots(state)]
-        else:
-            events += _list_step_events(before, action, state, seat)
-        before = state.copy()
-    return events
+    recall = Recall(initial_states(game.setup, game.deal))
+    for action, _ in game.states():
+        if action is not None:
+            recall.play(action)
+    return recall.events[seat]
 
 
 def _read_pots(state: State) -> Event:
