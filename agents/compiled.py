@@ -2,7 +2,7 @@
 
 A heuristic is a module with a kernel `action(state, random_bits) -> int`, which decides for the seat to act in a
 redacted state. The first sentence of the module's docstring is its line of help. To add a heuristic, write its module
-and add its line to `HEURISTICS`; `python -m experiments pages` then adds it to the README's table.
+and add its line to `HEURISTICS`; `python -m experiments pages` then adds it to the table in `docs/players.md`.
 """
 
 from collections.abc import Callable, Sequence
