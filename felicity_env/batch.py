@@ -283,29 +283,33 @@ class Batch:
     def privileged(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return the full state of each game, with hidden cards, as numbers: input for a critic, never for a player.
 
-        The array is float32 [B, PRIVILEGED_SIZE]. Seats are relative to the seat to act; the numbers have no meaning in
-        a game that stays finished. out: array to write into and return; by default a new array.
+        The array is float32 [B, PRIVILEGED_SIZE]. Seats are relative to the seat to act, and to seat 0 in a game that
+        stays finished. out: array to write into and return; by default a new array.
         """
         out = self._check_out(out, PRIVILEGED_SIZE)
+        seats = np.maximum(self.seats, 0)
         if self.threads == 1:
-            observe_everything_chunk(self.states, self.seats, 0, self.num_games, out)
+            observe_everything_chunk(self.states, seats, 0, self.num_games, out)
         else:
-            observe_everything_parallel(self.states, self.seats, self.threads, out)
+            observe_everything_parallel(self.states, seats, self.threads, out)
         return out
 
     def game(self, index: int) -> Game:
         """Return the record (setup, deal and actions) of the game in progress at `index`.
 
-        Without `autoreset`, it may also be a finished game. The record is wrong if `start` began the game at a position
-        after its first decision. Raises `ValueError` if the batch was made without `record=True`.
+        Without `autoreset`, it may also be a finished game. Raises `ValueError` if the batch was made without
+        `record=True`, or if `start` began the game at a position after its first decision.
         """
         if not is_integer(index) or not 0 <= index < self.num_games:
             raise ValueError(f"index must be an integer from 0 to {self.num_games - 1}, not {index!r}")
         if not len(self.buffers.first_states):
             raise ValueError("actions are not kept: make the batch with record=True")
         actions = self.buffers.actions[index, : self.buffers.lengths[index]]
-        deal = Deal.from_state(self.buffers.first_states[index])
-        return Game(self.setups[index], deal, tuple(actions.tolist()))
+        setup, first_state = self.setups[index], self.buffers.first_states[index]
+        deal = Deal.from_state(first_state)
+        if initial_states(setup, deal)[0] != first_state:
+            raise ValueError(f"game {index} began at a position after its first decision, so it has no full record")
+        return Game(setup, deal, tuple(actions.tolist()))
 
     def _check_out(self, out: np.ndarray | None, size: int) -> np.ndarray:
         """Return the array that results are written to: `out`, or a new array if `out` is None.

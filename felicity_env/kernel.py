@@ -161,33 +161,27 @@ def _cache_root() -> Path:
     If that folder cannot be used, it is a temporary folder for this process. Numba's index files are pickles, so
     another user who can write to the folder could run code as this user. Such a folder is not used.
     """
-    for parent in _list_cache_parents():
-        folder = parent / "felicity_env"
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_private(folder) and os.access(folder, os.W_OK):
-                return folder
-        except OSError:
-            continue
+    try:
+        folder = _find_cache_parent() / "felicity_env"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_private(folder) and os.access(folder, os.W_OK):
+            return folder
+    except (OSError, RuntimeError):  # the folder cannot be made, or no home folder is known
+        pass
     private = Path(tempfile.mkdtemp(prefix="felicity_env-"))  # its mode is 0o700
     atexit.register(shutil.rmtree, private, ignore_errors=True)
     _report_once("no cache folder of this user can be written to, so code is compiled in every process")
     return private
 
 
-def _list_cache_parents() -> list[Path]:
-    """List the folders in which the cache of compiled code may be created.
+def _find_cache_parent() -> Path:
+    """Return the folder in which the cache of compiled code is created.
 
-    It is `NUMBA_CACHE_DIR` if that is set, and the user's cache folder if not. The list is empty if no home folder is
-    known.
+    It is `NUMBA_CACHE_DIR` if that is set, and the user's cache folder if not. Raises `RuntimeError` if no home folder
+    is known.
     """
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    if named:
-        return [Path(named)]
-    try:
-        return [Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")]
-    except RuntimeError:  # no home folder is known
-        return []
+    named = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    return Path(named) if named else Path.home() / ".cache"
 
 
 def _is_private(folder: Path) -> bool:
