@@ -1,4 +1,7 @@
-"""Players of Felicity: `agents.make("ev")` makes one by its code. Its only method is `act(view) -> actions [B]`."""
+"""Players of Felicity: `agents.make("ev")` makes the player with the code `ev`.
+
+A player has a method `act(view)`, which returns an action for each of the B decisions of the view, integers [B].
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -17,7 +20,10 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of this package when it is first used: the import takes a second, and not all modules need it."""
+    """Return the object that a public name of this package stands for; import its module at the first use.
+
+    That import takes a second, and not every program needs it. Raises `AttributeError` if there is no such name.
+    """
     if name not in _MODULES:
         raise AttributeError(f"module 'agents' has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -17,7 +17,7 @@ VERBS = {
 
 
 def list_players() -> str:
-    """Return the list of player codes that follows the verbs in the help."""
+    """Return the text that lists the player codes; `python -m agents --help` shows it below the verbs."""
     from agents.registry import help_text  # takes a second
 
     return help_text()

@@ -30,8 +30,9 @@ Policy = Callable[[np.ndarray, np.ndarray], Any]
 def from_policy(policy: Policy, *, open_mice: bool = False) -> Player:
     """Make a player from a function `policy(observation float32 [OBS_SIZE], mask int8 [NUM_ACTIONS]) -> int`.
 
-    The function is called once for each decision, with copies. Its actions are played as they are, legal or not;
-    anything but an integer raises `TypeError`. open_mice: show the other seats' mice in the observation.
+    The function is called once for each decision, with copies of the arrays. The player returns its actions unchanged,
+    even illegal ones. Raises `TypeError` if the function returns anything but an integer. open_mice: whether the
+    observation shows the other seats' mice.
     """
 
     def ask_each(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -42,20 +43,21 @@ def from_policy(policy: Policy, *, open_mice: bool = False) -> Player:
 
 
 def from_batch_policy(policy: Policy, *, open_mice: bool = False) -> Player:
-    """Make a player from a function of B >= 1 observations and action masks that returns B actions.
+    """Make a player from a function that decides for a batch: B observations and action masks give B actions.
 
     The function `policy(float32 [B, OBS_SIZE], int8 [B, NUM_ACTIONS]) -> integers [B]` is called once for all decisions
-    of a view. All else is as in `from_policy`.
+    of a view, B >= 1. All else is as in `from_policy`.
     """
     return _PolicyPlayer(policy, open_mice)
 
 
 def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False) -> Player:
-    """Make a player from a PPO, A2C, TRPO, MaskablePPO or DQN model; illegal actions get probability 0.
+    """Make a player from a model of Stable-Baselines3: PPO, A2C, TRPO, MaskablePPO or DQN.
 
-    The player samples from the model's distribution; if `deterministic`, which DQN needs, it takes the best legal
-    action. The model gets observations as they are: if it was trained behind `VecNormalize`, use a `from_batch_policy`
-    that scales them. Raises `ValueError` if the model has other spaces or is of another kind.
+    The player samples a legal action from the model's distribution. If `deterministic` is true, which DQN needs, it
+    takes the best legal action. The model gets unscaled observations: if it was trained with `VecNormalize`, use
+    `from_batch_policy` with a function that scales them. Raises `ValueError` if the model has other spaces or is of
+    another kind, or if it is DQN and `deterministic` is false.
     """
     _check_spaces(model)
     return _ModelPlayer(model.policy, _find_head(model, deterministic), deterministic, open_mice)
@@ -79,7 +81,11 @@ class _ModelPlayer:
         self.deterministic, self.open_mice = deterministic, open_mice
 
     def act(self, view: View) -> np.ndarray:
-        """Return an action for each decision, int64 [B]; a model and its exported policy choose the same actions."""
+        """Return an action for each of the B decisions of `view`, int64 [B].
+
+        The actions are sampled as `NetworkPlayer` does it, so a model and the policy exported from it choose the same
+        actions.
+        """
         from agents.network import sample_actions, take_best_actions, to_uniforms  # needs safetensors
 
         if not len(view):
@@ -90,7 +96,10 @@ class _ModelPlayer:
         return sample_actions(logits, view.action_masks, to_uniforms(view.seeds))
 
     def _logits(self, observations: np.ndarray) -> np.ndarray:
-        """Compute the model's logits (DQN: values), float32 [B, NUM_ACTIONS]; keep its training mode as it was."""
+        """Compute the model's logits (for DQN its action values) for B observations, float32 [B, NUM_ACTIONS].
+
+        The model computes them in evaluation mode; its previous mode is restored.
+        """
         import torch  # installed wherever there is a model
 
         was_training = self.policy.training
@@ -103,7 +112,11 @@ class _ModelPlayer:
 
 
 def _find_head(model: Any, deterministic: bool) -> Callable[[Any], Any]:
-    """Return the function from a tensor of observations to the model's logits (DQN: values), [B, NUM_ACTIONS]."""
+    """Return the function that computes a model's logits (for DQN its action values) from observations.
+
+    The function takes a tensor [B, OBS_SIZE] and returns one [B, NUM_ACTIONS]. Raises `ValueError` if the model is
+    recurrent or of an unknown kind, or if it is DQN and `deterministic` is false.
+    """
     policy, name = model.policy, type(model).__name__
     if hasattr(policy, "lstm_actor"):
         raise ValueError(f"a player has no memory from one call to the next, {name} needs one")

@@ -1,4 +1,4 @@
-"""Baseline player: bids up to the points of the cats face up plus 2.9 per hidden card; places cards at random.
+"""Bids up to the points of the cats that it sees plus 2.9 per hidden card; places cards at random.
 
 It never changes, so win shares against it can be compared across versions and papers.
 """
@@ -14,10 +14,11 @@ HIDDEN_CARD = 2.9  # assumed value of a card that the seat does not see
 
 @kernel
 def action(state: State, random_bits: RandomBits) -> int:
-    """Return a random card while placing; in an auction a raise by one to at most V - p and its mice, or else a pass.
+    """Return the action of the player `anchor`: a random card while placing; later a raise by one or a pass.
 
-    V: sum of the cats that the seat sees, its own face-down card included, plus 2.9 for every card that it does not
-    see; dogs count 0. p: mice that a pass pays now. The last seat in an auction without a bid buys if V >= 1.
+    The seat raises if the new bid is at most V - p and at most its mice. V is the sum of the cats that it sees, its own
+    face-down card included, plus 2.9 for every card that it does not see; dogs count 0. p is the number of mice that a
+    pass pays now. The last seat in an auction without a bid buys the sack if V >= 1.
     """
     if state.phase == PLACE:
         return random_action(state, random_bits)

@@ -11,14 +11,17 @@ SPOILERS = 1 << 0 | 1 << 1 | 1 << LARGE_DOG  # bit set of the cards that lower t
 
 @kernel
 def raise_up_to(state: State, limit: float) -> int:
-    """Return a bid one above the highest if that is at most `limit` and at most the seat's mice, else a pass."""
+    """Return a raise of the highest bid by one, or a pass if the new bid would exceed `limit` or the seat's mice."""
     raised = state.high_bid + 1
     return PASS + raised if raised <= min(limit, state.mice[state.seat]) else PASS
 
 
 @kernel
 def place_worst(state: State) -> int:
-    """Return the card in hand that adds least to a sack; spoilers (-8, -5, large dog) are kept for a dry round."""
+    """Return the card in hand that adds least to a sack; spoilers (-8, -5, large dog) are kept for a dry round.
+
+    In a round that is not dry a spoiler is returned only if no other card is left.
+    """
     hand = state.hands[state.seat]
     others = hand & ~SPOILERS
     return worst_card(hand if is_dry(state) or others == 0 else others)

@@ -1,7 +1,8 @@
-"""Checkpoint files of training runs: everything that a run continues from, and its policy, which plays without torch.
+"""Checkpoint files of training runs: everything that a run continues from, including its policy.
 
-A checkpoint is a safetensors file with its metadata as JSON. Its name holds the number of decisions learned from and a
-digest of the content, so damage is noticed. No pickle is read.
+A checkpoint is a safetensors file with its metadata as JSON. Its name holds the number of decisions that the run has
+learned from and a digest of the content, so damage is noticed. The policy in it can play without torch. No pickle is
+read.
 """
 
 import hashlib
@@ -31,7 +32,7 @@ class Checkpoint(NamedTuple):
 def save_checkpoint(folder: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> Path:
     """Write a checkpoint into a run folder, delete all but the newest NUM_CHECKPOINTS, and return its path.
 
-    Raises `UserError`, and deletes none, if the checkpoint cannot be written.
+    Raises `UserError` if the checkpoint cannot be written; the older checkpoints are then kept.
     """
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     content = save(contiguous, metadata={_METADATA: json.dumps(metadata)})

@@ -1,8 +1,8 @@
-"""Compiled heuristics: their table, a player class for them, and a loop that plays them without calls from Python.
+"""Compiled heuristics: the table of their modules, the class of their players, and a loop that plays them.
 
 A heuristic is a module with a kernel `action(state, random_bits) -> int`, which decides for the seat to act in a
 redacted state. The first sentence of the module's docstring is its line of help. To add a heuristic, write its module
-and add its line to `HEURISTICS`; `python -m experiments pages` then adds it to the README's table.
+and add its line to `HEURISTICS`; `python -m experiments pages` then adds it to the table in `docs/players.md`.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,14 +35,14 @@ _NUMBERS = {code: number for number, code in enumerate(HEURISTICS)}
 
 
 def heuristic_number(code: str) -> int:
-    """Return the number of a heuristic in compiled code, given its player code such as `ev`."""
+    """Return the number by which compiled code knows a heuristic, given its player code such as `ev`."""
     return _NUMBERS[code]
 
 
 def _create_dispatch(actions: Sequence[Any]) -> Callable[..., int]:
-    """Return a compiled function (chosen, state, random_bits) that calls actions[chosen].
+    """Create a compiled function (chosen, state, random_bits) that calls actions[chosen](state, random_bits).
 
-    Its text is written here, because a chain of closures would compile every action again at each of its links.
+    The source text of the function is generated: a chain of closures would compile every action again in each closure.
     """
     names = {f"action_{number}": action for number, action in enumerate(actions)}
     tests = [f"    if chosen == {number}: return {name}(state, random_bits)" for number, name in enumerate(names)]
@@ -107,7 +107,10 @@ def _play_parallel(b, settings, indices, loop):
 
 
 def play_compiled(buffers: Buffers, settings: Settings, indices: np.ndarray, loop: CompiledLoop) -> None:
-    """Play on in each of the games at `indices` while a compiled player is to act; see `CompiledPlayers`."""
+    """Play each of the games at `indices` until a player that is not compiled is to act, or the game is over.
+
+    See `CompiledPlayers` for the arguments.
+    """
     if len(loop.scratch) == 1:
         _play_chunk(buffers, settings, indices, loop, loop.scratch[0])
     else:
@@ -115,6 +118,9 @@ def play_compiled(buffers: Buffers, settings: Settings, indices: np.ndarray, loo
 
 
 def select_compiled(players: Sequence[Player]) -> CompiledPlayers:
-    """Return the function that plays compiled players, and each player's number in it, or NOT_COMPILED."""
+    """Return the function that plays compiled players, with the number by which it knows each of `players`.
+
+    The number is NOT_COMPILED for a player that is not compiled.
+    """
     numbers = [player.number if type(player) is CompiledPlayer else NOT_COMPILED for player in players]
     return CompiledPlayers(play_compiled, np.array(numbers, np.int64))

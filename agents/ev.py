@@ -1,7 +1,7 @@
 """Expected-value bidder: weighs the exact expected value of the sack against what a pass pays now and later.
 
 A raise to b wins the sack for b if nobody outbids it. If somebody does, a later pass can still take the last mouse
-card. With probability `STANDS` that nobody does, a raise is better than a pass while
+card. The probability that nobody does is assumed to be `STANDS`. A raise is then no worse than a pass if
 
     STANDS * (value - b) + (1 - STANDS) * last >= now
 
@@ -30,7 +30,11 @@ def action(state: State, random_bits: RandomBits) -> int:
 
 @kernel
 def break_even_bid(state: State) -> float:
-    """Return the highest bid that is no worse than a pass; once all others have passed, the sack's expected value."""
+    """Return the highest bid, in mice, that is expected to be no worse than a pass.
+
+    It follows from the inequality in the module's docstring. If all other seats have passed, it is the expected value
+    of the sack.
+    """
     value = expected_sack_value(state)
     if is_alone(state):
         return value

@@ -1,4 +1,4 @@
-"""Value bidder: raises up to the expected value of the sack, blind to what a pass pays; places cards at random."""
+"""Raises up to the expected value of the sack, without regard to what a pass pays; places cards at random."""
 
 from agents.bidding import raise_up_to
 from agents.sack_value import expected_sack_value

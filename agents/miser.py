@@ -1,4 +1,4 @@
-"""Weak on purpose: plays as `ev`, but never pays more than 3 mice."""
+"""Plays as `ev`, but never bids more than 3 mice; weak on purpose."""
 
 from agents.bidding import place_worst, raise_up_to
 from agents.ev import break_even_bid

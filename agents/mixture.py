@@ -1,10 +1,11 @@
-"""Mixed strategy of several policies: one of them is chosen for a seat in each game and plays it to the end.
+"""Mixed strategy: for a seat in a game, one of several policies is chosen, and it decides for the whole game.
 
-An opponent can learn the habits of a single network; it cannot know which of several networks it meets. Players keep no
-memory, and this one needs none: the card removed from the seat's set (R2.4) chooses the policy. Every card is equally
-likely, the card stays the same all game, and only the seat knows it. So the mixture is a strategy like any other, and
-the probabilities of its hidden cards can be computed exactly (private randomness as a coin: Harsanyi 1973,
-https://doi.org/10.1007/BF01737554).
+An opponent can learn the habits of a single network, but it cannot know which of several networks it meets. Players
+keep no memory, and this one needs none: the card removed from the seat's set (R2.4) determines the policy. Every card
+is equally likely, the card stays the same during the game, and only the seat knows it. The choice of the policy thus
+depends only on what the seat knows, as the actions of any player do, and the probabilities of its hidden cards can be
+computed exactly. Harsanyi (1973, https://doi.org/10.1007/BF01737554) shows how private information can replace a random
+choice.
 """
 
 import os
@@ -24,7 +25,10 @@ Member = TypeVar("Member", bound=Player)
 
 
 class Mixture(Generic[Member]):
-    """Player made of several; the card removed from its seat's set, modulo their number, chooses the one that plays."""
+    """Player made of several members; the card removed from the seat's set determines which member decides.
+
+    The index of the member is the number of the card modulo the number of members.
+    """
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = tuple(members)
@@ -37,7 +41,7 @@ class Mixture(Generic[Member]):
         return actions
 
     def _split(self, view: View) -> Iterator[tuple[Member, np.ndarray]]:
-        """Yield each member and the indices of the decisions that it takes."""
+        """Yield each member that has decisions to take in `view`, with the indices of these decisions."""
         removed = view.states["removed"][np.arange(len(view)), view.seats]
         number = removed % len(self.members)
         for k, member in enumerate(self.members):
@@ -65,7 +69,7 @@ PolicyPlayer = NetworkPlayer | MixturePlayer
 
 
 def load_policy_player(path: Path | str, *, greedy: bool = False) -> PolicyPlayer:
-    """Load a trained policy from a run folder or a policy.json, as a player.
+    """Load a trained policy from a run folder, a policy.json or a checkpoint, as a player.
 
     A folder with the folders `0`, `1`, ... gives one player that mixes the policies in them. greedy: take the best
     action instead of sampling. Raises `ValueError` naming what is missing, damaged or outdated.
@@ -75,7 +79,10 @@ def load_policy_player(path: Path | str, *, greedy: bool = False) -> PolicyPlaye
 
 
 def list_members(folder: Path) -> list[Path]:
-    """List the policy folders `0`, `1`, ... in a folder, or only itself; raise `ValueError` if a number is missing."""
+    """List the policies that a player consists of: the folders `0`, `1`, ... in `folder`, or `folder` alone.
+
+    `folder` alone is listed if it holds a policy.json or has no folder `0`. Raises `ValueError` if a number is missing.
+    """
     if os.path.exists(policy_json(folder)) or not os.path.isdir(folder / "0"):  # `Path.exists` raises at a long name
         return [folder]
     numbers = sorted(int(member.name) for member in folder.iterdir() if member.name.isdecimal())

@@ -30,9 +30,10 @@ def forward(layers: Layers, observations: np.ndarray, activation: str = "tanh") 
 
 
 def add_raise_logits(outputs: np.ndarray, observations: np.ndarray) -> np.ndarray:
-    """Add to the logit of each bid the logit of its raise, the amount by which it exceeds the highest bid.
+    """Add to the logit of each bid the logit of its raise: the mice by which it exceeds the highest bid.
 
-    outputs: [B, NUM_ACTIONS + MAX_BID], logits of the actions and then of raises by 1, 2, ... Returns [B, NUM_ACTIONS].
+    outputs: [B, NUM_ACTIONS + MAX_BID], logits of the actions, followed by those of raises by 1, 2, ... mice. Returns
+    [B, NUM_ACTIONS].
     """
     high_bid = np.rint(observations[:, AT.high_bid] * MICE_SCALE).astype(np.int64)
     raises = np.arange(NUM_ACTIONS) - PASS - 1 - high_bid[:, None]
@@ -41,18 +42,21 @@ def add_raise_logits(outputs: np.ndarray, observations: np.ndarray) -> np.ndarra
 
 
 def take_best_actions(logits: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Return the legal action with the highest logit for each row, int64 [B]."""
+    """Return the legal action with the highest logit for each of B decisions, int64 [B]."""
     return np.where(masks == 1, logits, -np.inf).argmax(axis=1)
 
 
 def sample_actions(logits: np.ndarray, masks: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Sample a legal action for each row from its softmax, int64 [B]; `uniforms` [B] are random numbers in [0, 1)."""
+    """Sample an action for each of B decisions from the softmax over the legal actions, int64 [B].
+
+    uniforms: [B], a random number in [0, 1) for each decision.
+    """
     sums = softmax_weights(logits, masks).cumsum(axis=1)
     return (sums > uniforms[:, None] * sums[:, -1:]).argmax(axis=1)
 
 
 def softmax_weights(logits: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Return each action's probability divided by that of the best legal one, [B, NUM_ACTIONS]; 0 where illegal."""
+    """Return unnormalised softmax probabilities, [B, NUM_ACTIONS]: 0 for illegal actions, 1 for the best legal one."""
     legal = np.where(masks == 1, logits, -np.inf)
     return np.exp(legal - legal.max(axis=1, keepdims=True))
 
@@ -77,7 +81,10 @@ def to_uniforms(random_bits: np.ndarray) -> np.ndarray:
 
 
 def draw_uniforms(seeds: np.ndarray, part: int) -> np.ndarray:
-    """Draw a uniform number in [0, 1) from each seed, float64 [K]; different integers `part` give independent ones."""
+    """Draw a uniform number in [0, 1) from each of K seeds, float64 [K].
+
+    part: integer; with another value the same seeds give independent numbers.
+    """
     out = np.empty(len(seeds))
     _write_split_uniforms(seeds, part, out)
     return out
@@ -104,14 +111,17 @@ class NetworkPlayer:
 
     @classmethod
     def load(cls, path: Path | str, *, greedy: bool = False) -> "NetworkPlayer":
-        """Load the player from a run folder or its policy.json; raise `ValueError` as `load_policy` does."""
+        """Load the player of a trained policy from a run folder, a policy.json or a checkpoint.
+
+        Raises `ValueError` as `load_policy` does.
+        """
         layers, metadata = load_policy(Path(path))
         open_mice, activation = bool(metadata["open_mice"]), metadata["activation"]
         return cls(layers, open_mice=open_mice, activation=activation, greedy=greedy, metadata=metadata)
 
     @property
     def members(self) -> "tuple[NetworkPlayer, ...]":
-        """Networks that this player consists of: only itself, because it is not a mixture."""
+        """Members of this player, as a mixture has them: only the player itself, in a tuple."""
         return (self,)
 
     @property
@@ -131,7 +141,10 @@ class NetworkPlayer:
         return sample_actions(logits, view.action_masks, to_uniforms(view.seeds))
 
     def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability of each action if the policy samples, for B decisions, float32 [B, NUM_ACTIONS]."""
+        """Return the probability that each action is sampled, for B decisions, float32 [B, NUM_ACTIONS].
+
+        The option `greedy` does not change the result.
+        """
         weights = softmax_weights(self.logits(view), view.action_masks)
         return weights / weights.sum(axis=1, keepdims=True)
 

@@ -1,7 +1,7 @@
 """Files of a trained policy: `policy.safetensors` holds the weights, `policy.json` describes them.
 
 The tensors are `0.weight` [inputs, outputs], `0.bias` [outputs], `1.weight`, ... The JSON is written last, so a folder
-with a policy.json holds a complete policy. Its checksum detects weights that do not belong to it.
+with a policy.json holds a complete policy. A checksum in the JSON detects weights that do not belong to it.
 """
 
 import json
@@ -33,7 +33,10 @@ CHECKSUM = "sha256"  # key in policy.json: digest of policy.safetensors; the old
 
 
 def save_policy(folder: Path, layers: Layers, *, open_mice: bool, activation: str = "tanh", **metadata: Any) -> None:
-    """Write weights and JSON of a trained policy, with `metadata`, into `folder`; raise `UserError` on failure."""
+    """Write a trained policy into `folder`: its weights, and its description with `metadata` as JSON.
+
+    Raises `UserError` if a file cannot be written.
+    """
     content = save(layers_to_tensors(layers))
     description = describe_policy(open_mice=open_mice, activation=activation, **metadata)
     text = json.dumps({**description, CHECKSUM: sha256(content).hexdigest()}, indent=1) + "\n"
@@ -42,7 +45,7 @@ def save_policy(folder: Path, layers: Layers, *, open_mice: bool, activation: st
 
 
 def describe_policy(*, open_mice: bool, activation: str, **metadata: Any) -> dict[str, Any]:
-    """Return the description of a policy that is stored beside its weights, with `metadata`."""
+    """Return the description that is stored with a policy's weights: format, versions, inputs and `metadata`."""
     return {
         "format": FORMAT,
         **VERSIONS,
@@ -63,7 +66,10 @@ def layers_to_tensors(layers: Layers, prefix: str = "") -> dict[str, np.ndarray]
 
 
 def tensors_to_layers(tensors: Mapping[str, np.ndarray], prefix: str = "") -> Layers:
-    """Return the weights and biases that `layers_to_tensors` named; raise `KeyError` if one is missing."""
+    """Return a network's layers, each a weight and a bias, from arrays named as `layers_to_tensors` does.
+
+    Raises `KeyError` if an array is missing.
+    """
     count = (sum(name.startswith(prefix) for name in tensors) + 1) // 2
     return [(tensors[f"{prefix}{k}.weight"], tensors[f"{prefix}{k}.bias"]) for k in range(count)]
 
@@ -76,8 +82,8 @@ def policy_json(path: Path) -> Path:
 def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
     """Read weights and description of a trained policy from its folder, its policy.json, or a checkpoint.
 
-    The folder of a run that has not ended has the policy of its newest undamaged checkpoint. Raises `ValueError` naming
-    what is missing, damaged or out of date.
+    If the folder is that of a run that has not ended, the policy is that of its newest undamaged checkpoint. Raises
+    `ValueError` naming what is missing, damaged or out of date.
     """
     try:
         layers, metadata = _read_policy(path)
@@ -89,7 +95,10 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
 
 
 def _find_advice(path: Path) -> str:
-    """Return what to do about a folder that holds no policy: continue its run, if it is one that has not ended."""
+    """Return advice for the error message about a folder without a policy, or an empty text.
+
+    If the folder belongs to a training run that has not ended, the advice is the command that continues this run.
+    """
     is_unfinished = os.path.isdir(path / CHECKPOINTS) and not os.path.exists(policy_json(path))
     command = f"{python_command('train')} --resume {shlex.quote(str(path))}"
     return f"; its run has not ended: {command}" if is_unfinished else ""
@@ -114,14 +123,20 @@ def _read_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
 
 
 def _extract_policy(checkpoint: Checkpoint) -> tuple[Layers, dict[str, Any]]:
-    """Return the policy in a checkpoint; raise `ValueError` if it is from a version that stored none."""
+    """Return the weights and the description of the policy in a checkpoint.
+
+    Raises `ValueError` if an old version of this project wrote the checkpoint, without a policy.
+    """
     if POLICY not in checkpoint.metadata:
         raise ValueError("the checkpoint holds no policy that can play; continue its run with python -m train --resume")
     return tensors_to_layers(checkpoint.arrays, f"{POLICY}."), checkpoint.metadata[POLICY]
 
 
 def list_sections() -> list[list[Any]]:
-    """List name and size of each section of the observation; a policy stores them to detect another layout."""
+    """List name and size of each section of the observation.
+
+    A policy stores this list, so that a policy for another layout of the observation is noticed.
+    """
     return [[section.name, section.size] for section in SECTIONS]
 
 

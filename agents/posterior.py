@@ -1,9 +1,9 @@
 """Distribution of the other seats' hidden cards by Bayes' rule, given the policy that they play.
 
 Under the rules alone every card that a player may still have is equally likely. But a policy does not place cards at
-random, nor bid the same with every hand, so each decision of a seat carries information about its cards. Hidden are the
-card removed from its set and its face-down card: at most 90 possibilities. Given what everybody has seen, those of
-different seats are independent, so the posterior is exact.
+random, nor bid the same with every hand, so each decision of a seat carries information about its cards. A seat's
+hidden cards are the card removed from its set and its face-down card: at most 90 possibilities. Given what everybody
+has seen, the hidden cards of different seats are independent, so the posterior is exact.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,10 @@ class Policy(Protocol):
     """Interface of a player that can tell the probability of each action."""
 
     def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability of each action [B, NUM_ACTIONS]; each row sums to 1 over the legal actions."""
+        """Return the probability of each action for each of the B decisions of `view`, [B, NUM_ACTIONS].
+
+        Each row sums to 1 over the legal actions.
+        """
         ...
 
 
@@ -38,7 +41,7 @@ class HiddenCards(NamedTuple):
 
 
 def compute_posteriors(game: Game, seat: int, policy: Policy) -> dict[int, HiddenCards]:
-    """Compute the probabilities of the other seats' hidden cards after the actions of `game`, as `seat` can know them.
+    """Compute the probabilities of the other seats' hidden cards, from what `seat` knows after a game's actions.
 
     policy: the policy that all other seats are assumed to play. Returns {seat: its possible hidden cards}.
     """
@@ -83,7 +86,10 @@ def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.nda
 
 
 def _deal_with_removed(game: Game, other: int, removed: int) -> np.ndarray:
-    """Return the initial state of the game, STATE [1], as if the card `removed` were out of the set of seat `other`."""
+    """Return the initial state of a game, STATE [1], with `removed` as the card removed from the set of `other`.
+
+    If `removed` is NO_CARD, the deal is not changed.
+    """
     if removed == NO_CARD:
         return initial_states(game.setup, game.deal)
     cards = list(game.deal.removed)
@@ -94,7 +100,10 @@ def _deal_with_removed(game: Game, other: int, removed: int) -> np.ndarray:
 def draw_worlds(
     game: Game, seat: int, posteriors: dict[int, HiddenCards], count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw full states, STATE [count], that fit what `seat` knows; draw hidden cards from `posteriors`."""
+    """Draw worlds (full states that fit what `seat` knows), STATE [count].
+
+    The other seats' hidden cards are drawn from `posteriors`, the result of `compute_posteriors`.
+    """
     worlds = resample(np.repeat(redact(game.final_states(), seat), count), rng)
     for other, hidden in posteriors.items():
         for k, number in enumerate(rng.choice(len(hidden.placed), size=count, p=hidden.posterior)):
@@ -103,7 +112,7 @@ def draw_worlds(
 
 
 def _put_cards(world: State, other: int, removed: int, placed: int) -> None:
-    """Set the removed and the face-down card of seat `other` in a full state, and its hand to match."""
+    """Set the removed card, the face-down card and the resulting hand of seat `other` in a full state."""
     gone = world.played[other] | (1 << removed if removed != NO_CARD else 0)
     for slot in range(world.row_size):
         if slot_owner(world, slot) == other:

@@ -12,7 +12,11 @@ EXTRA = 10.0  # mice above the expected value
 
 @kernel
 def overbid_action(state: State, random_bits: RandomBits, extra: float) -> int:
-    """Return a bid of up to `extra` mice above the expected value of the sack, or a pass; or place a random card."""
+    """Return a random card while placing, and in an auction a raise by one or a pass.
+
+    The acting seat raises if the new bid is at most `extra` mice above the expected value of the sack, and at most its
+    mice.
+    """
     if state.phase == PLACE:
         return random_action(state, random_bits)
     return raise_up_to(state, expected_sack_value(state) + extra)

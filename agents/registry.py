@@ -32,8 +32,9 @@ _MAX_LETTERS = 1000  # in a player code
 class Entry(NamedTuple):
     """Entry of the registry for a player: its module, the function that makes it, and its line of help.
 
-    values: names of the values that may follow the name, in order; `defaults` replace the last ones. options: names of
-    options, each with True if it takes a value and False if it is a flag. fixed: further arguments of the function.
+    values: names of the values that may follow the name, in order; if the last ones are left out, they are those in
+    `defaults`. options: names of options, each with True if it takes a value and False if it is a flag. fixed: further
+    arguments of the function, which a code cannot change.
     """
 
     module: str
@@ -73,7 +74,10 @@ PLAYERS = {
 
 
 def make(code: str) -> Player:
-    """Make a player from its code; raise `ValueError` that lists the codes, or says what is wrong with this one."""
+    """Make a player from its code, such as `mc:200`.
+
+    Raises `ValueError` if that is impossible; the message says what is wrong with the code, or lists all codes.
+    """
     name, values, options = parse_code(code)
     if name in HEURISTICS:
         return CompiledPlayer(name)
@@ -84,9 +88,10 @@ def make(code: str) -> Player:
 
 
 def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
-    """Return name, values and options of a player code; for `package.module:function` the module and [function].
+    """Split a player code such as `mc:200,threads=2` into its name, its values and its options.
 
-    Values left out have their defaults. Raises `ValueError` as `make` does, but imports nothing and reads no file.
+    For a code `package.module:function` the name is the module, and the only value is the function. Values left out
+    have their defaults. Raises `ValueError` if the code is wrong. Nothing is imported, and no file is read.
     """
     if len(code) > _MAX_LETTERS:
         raise ValueError(f"a player code has at most {_MAX_LETTERS:,} letters, not {len(code):,}: {code[:40]} ...")
@@ -103,7 +108,10 @@ def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
 
 
 def _find_hint(code: str) -> str:
-    """Return what the user probably meant by an unknown player code, in parentheses; "" if there is no guess."""
+    """Return a hint for the error message about an unknown player code, such as "(did you mean 'ev'?)".
+
+    The hint is an empty text if nothing similar is known.
+    """
     if code and os.path.exists(code):  # `Path.exists` raises if a name is too long
         return f" (did you mean 'net:{code}'?)"
     close = difflib.get_close_matches(code.split(":")[0], PLAYERS, n=1)
@@ -134,7 +142,7 @@ def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], di
 
 
 def _refuse_old_forms(code: str) -> None:
-    """Raise `ValueError` that says the new form if a player code has an old form, such as `mc:200@2`."""
+    """Raise `ValueError` if a player code has an old form, such as `mc:200@2`; the message gives the new form."""
     name, _, text = code.partition(":")
     old_greedy, old_threads = code.endswith("@greedy"), name in ("mc", "ismcts") and "@" in text.split(",")[0]
     if name.split("@")[0] == "net" and old_greedy:
@@ -162,9 +170,10 @@ def _make_own(module: str, function: str) -> Player:
 
 
 def _import_own(module: str) -> ModuleType:
-    """Import a module by its dotted name, or a file that ends in .py, whose folder may hold other modules for it.
+    """Import and return a user's module, given by its dotted name or by the path of a file that ends in .py.
 
-    A file `__init__.py` is imported as the package that it is, so that it can import the files beside it relatively.
+    The folder that contains the file is added to `sys.path`, so that the file can import the modules beside it. A file
+    `__init__.py` is imported as the package that it is, so that it can import the files beside it relatively.
     """
     if not module.endswith(".py"):
         return importlib.import_module(module)
@@ -188,23 +197,23 @@ def _import_own(module: str) -> ModuleType:
 
 
 def is_search(*codes: str) -> bool:
-    """Return whether one of the player codes names a search player, which is slow."""
+    """Return whether at least one of the player codes names a search player; search players are slow."""
     searches = {name for name, entry in PLAYERS.items() if entry.module == "agents.search"}
     return any(code.split(":")[0] in searches for code in codes)
 
 
 class Identity(NamedTuple):
-    """Identity of a player: a digest of what its decisions depend on, and a line about what the digest cannot see."""
+    """Identity of a player: a digest of what its decisions depend on, and a line about what the digest omits."""
 
     digest: str  # 8 hex digits
     unseen: str  # "" if the digest sees everything
 
 
 def identify_player(code: str) -> Identity:
-    """Return the digest that changes if a player's code, settings or weights change, and what it cannot see.
+    """Return a digest of a player's program, settings and weights, and a line about what the digest omits.
 
-    The code is that of the player's module and of all that it imports from its own folder and from this project.
-    Weights count if the player has a method `digest()` that returns text. Raises `ValueError` as `make` does.
+    The program is the Python code of the player's module and of all that it imports from its own folder and from this
+    project. Weights count if the player has a method `digest()` that returns text. Raises `ValueError` as `make` does.
     """
     name, player = parse_code(code)[0], make(code)
     is_own = name not in PLAYERS
@@ -217,9 +226,10 @@ def identify_player(code: str) -> Identity:
 
 
 def shorten_codes(codes: Iterable[str]) -> dict[str, str]:
-    """Return a short name for each player code, {code: name}, for narrow tables; equal names stay whole codes.
+    """Return a short name for each player code, {code: name}, for narrow tables.
 
-    The name of a user's player is that of its file or module, and that of a policy ends with the last part of its path.
+    The name of a user's player is the name of its file or module if its function is `make`. The name of a policy ends
+    with the last part of its path. Codes whose names would be equal are not shortened.
     """
     names = {code: _shorten(code) for code in codes}
     counts = Counter(names.values())
@@ -236,7 +246,7 @@ def _shorten(code: str) -> str:
 
 
 def _file_name(path: Path) -> str:
-    """Return the name of a Python file without its ending; that of a package is the name of its folder."""
+    """Return the name of a Python file without `.py`; for an `__init__.py`, return the name of its folder."""
     return path.parent.name if path.stem == "__init__" else path.stem
 
 

@@ -1,7 +1,8 @@
 """Exact mean and variance of the value of the sack, from what a seat knows about the placed cards.
 
-All sets of cards are equal and every earlier card is public. So an opponent's face-down card is one of its set without
-the cards it has played, the removed one included: all equally likely, and independent of the other slots.
+All sets of cards are equal, and every card of an earlier round is public. An opponent's face-down card may therefore be
+any card of its set that it has not yet played. The card removed from the set is unknown, so it cannot be ruled out. All
+these cards are equally likely, and the cards in different slots are independent.
 """
 
 import numpy as np
@@ -27,7 +28,10 @@ _CAT_SQUARES = np.array([sum(CARD_VALUES[c] ** 2 for c in range(NUM_CATS) if car
 
 @kernel
 def possible_cards(state: State, slot: int) -> int:
-    """Return the cards that a slot of the row may hold, as an integer with one bit per card; one bit if it is known."""
+    """Return the cards that a slot of the row may hold, as an integer with one bit for each card.
+
+    If the card in the slot is known, only its bit is set.
+    """
     card = state.row[slot]
     if card >= 0:
         return 1 << card
@@ -38,9 +42,9 @@ def possible_cards(state: State, slot: int) -> int:
 def expected_sack_value(state: State) -> float:
     """Return the expected value of the sack, exact under the rules for dogs (R5), from what the seat to act knows.
 
-    Empty slots count as unknown cards. The sum of the cats is a sum of means. A cat is chased only if there is exactly
-    one dog: a large dog chases the highest cat and a small dog the lowest. So the mean of the chased cat follows from
-    the distribution of the maximum or the minimum.
+    Empty slots count as unknown cards. The expected sum of the cats is the sum of the means of the slots. A cat is
+    chased only if there is exactly one dog: a large dog chases the highest cat and a small dog the lowest. The mean of
+    the chased cat therefore follows from the distribution of the maximum or the minimum.
     """
     return sack_moments(state)[0]
 
@@ -76,10 +80,11 @@ def sack_moments(state: State) -> tuple[float, float]:
 
 @kernel
 def _sum_chased_cats(state, dog):
-    """Return the sums of C and of C^2 - 2 S C over all combinations of cards in which `dog` chases a cat C.
+    """Return two sums over all combinations of cards in which `dog` chases a cat: of C, and of C^2 - 2 S C.
 
-    S is the sum of the cats in the row. Cats are allowed one by one, beginning with the one that the dog chases last.
-    Each newly allowed cat is the chased one in exactly those combinations that its permission adds.
+    C is the value of the chased cat, and S is the sum of the cats in the row; `sack_moments` needs both sums. Cats are
+    allowed one by one, beginning with the cat that the dog chases last. When a cat is allowed, new combinations become
+    possible, and in exactly these the dog chases that cat.
     """
     allowed = 1 << RABBIT
     first = second = 0.0
@@ -97,7 +102,11 @@ def _sum_chased_cats(state, dog):
 
 @kernel
 def _count_with_one_dog(state, dog, allowed):
-    """Return the number of combinations of `dog` in one slot with `allowed` cards in the others, and their sum of S."""
+    """Count the combinations of cards with `dog` in one slot and only `allowed` cards in the other slots.
+
+    Returns their number, and the sum of the values of the cats in all of them. allowed: set of cards, an integer with
+    one bit for each card.
+    """
     none, one = 1, 0
     none_sum = one_sum = 0.0
     for slot in range(num_slots(state)):

@@ -4,13 +4,14 @@ Both decide in the same way. The candidate actions are tried in the same worlds:
 seen and what the others have done (`worlds.py`). Each world is played to its end from every candidate. Sequential
 halving (Karnin, Koren and Somekh 2013) distributes the playouts: each of log2(candidates) rounds drops the worse half
 of the candidates, so the last two get most of the playouts. The action of `tuned` is the default. It is never dropped,
-and another action is only taken if its advantage over the default exceeds `CONFIDENCE` standard errors: without that,
-the noise of few playouts makes worse decisions than no search at all.
+and another action is only taken if its advantage over the default exceeds `CONFIDENCE` standard errors. Without this
+rule, the noise of few playouts makes worse decisions than no search at all.
 
-In `mc` the searching seat continues as `tuned`. In `ismcts` it learns within the playouts how to continue (`tree.py`).
+In `mc` the searching seat plays as `tuned` after the candidate action. In `ismcts` it learns from the playouts how to
+play until the round ends (`tree.py`).
 
-The candidates are every card in hand while placing, and a pass and a raise by one in the auction. Each round tries
-every candidate at least once, so a small number of playouts is exceeded by a few.
+The candidates are every card in hand while placing, and a pass and a raise by one in the auction. Each round of
+sequential halving tries every candidate at least once, so a small number of playouts may be exceeded by a few.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -60,7 +61,7 @@ def create_workspace(playouts: int) -> Workspace:
 
 @kernel
 def list_candidates(state: State, default: int, candidates: np.ndarray) -> int:
-    """Write the actions that a search compares into `candidates`, the default first; return how many there are."""
+    """Write the actions that a search compares into `candidates`, the default first; return their number."""
     candidates[0] = default
     count = 1
     for card in range(NUM_CARDS if state.phase == PLACE else 0):
@@ -75,7 +76,10 @@ def list_candidates(state: State, default: int, candidates: np.ndarray) -> int:
 
 @outlined_kernel
 def search_action(workspace: Workspace, playouts: int, learns: bool, random_bits: RandomBits) -> int:
-    """Return the action that a search chooses in the redacted state workspace.states[0]; `learns` as in the player."""
+    """Return the action that a search chooses in the redacted state `workspace.states[0]`.
+
+    playouts: number of playouts for this decision. learns: true for the player `ismcts`, false for `mc`.
+    """
     default = heuristic_action(SELF, workspace.states[0], random_bits)
     count = list_candidates(workspace.states[0], default, workspace.candidates)
     rounds = 0
@@ -99,7 +103,11 @@ def search_action(workspace: Workspace, playouts: int, learns: bool, random_bits
 
 @kernel
 def _is_significant(advantage, square, worlds):
-    """Return whether an action's mean advantage exceeds CONFIDENCE standard errors, given sums over `worlds` worlds."""
+    """Return whether an action's mean advantage exceeds CONFIDENCE standard errors.
+
+    advantage, square: sums of the advantage and of its square over `worlds` worlds. The result is False for fewer than
+    MIN_WORLDS worlds.
+    """
     mean = advantage / worlds
     variance = square / worlds - mean * mean
     is_certain = mean * mean * worlds > CONFIDENCE * CONFIDENCE * variance
@@ -108,7 +116,10 @@ def _is_significant(advantage, square, worlds):
 
 @outlined_kernel
 def _try_in_world(workspace, count, learns, random_bits):
-    """Draw a possible full state, play it out after each candidate action, and add up advantages over the default."""
+    """Draw a world, play it to its end from each candidate action, and add up advantages over the default action.
+
+    The sums are in `workspace`; an advantage is a difference in utility.
+    """
     states = workspace.states
     seat = states[0].seat
     states[1] = states[0]
@@ -133,7 +144,7 @@ def _try_in_world(workspace, count, learns, random_bits):
 
 @kernel
 def _sort_candidates(workspace, count):
-    """Sort all candidate actions but the default by advantage, the best first (insertion sort)."""
+    """Sort the candidate actions by advantage, the best first (insertion sort); the default keeps its place."""
     for k in range(2, count):
         index = k
         while index > 1 and workspace.advantages[index] > workspace.advantages[index - 1]:
@@ -180,7 +191,10 @@ class SearchPlayer:
 
 
 def make_search(playouts: int | str, threads: int | str = 1, *, learns: bool) -> SearchPlayer:
-    """Make a search player; numbers may be text, as in a player code. Raise `ValueError` naming a wrong one."""
+    """Make a search player; the numbers of playouts and threads may be text, as in a player code.
+
+    learns: see `SearchPlayer`. Raises `ValueError` naming a number that is wrong.
+    """
     return SearchPlayer(
         _read_count("playouts for a decision", playouts, MAX_PLAYOUTS),
         threads=_read_count("threads", threads, MAX_THREADS),
@@ -189,7 +203,10 @@ def make_search(playouts: int | str, threads: int | str = 1, *, learns: bool) ->
 
 
 def _read_count(name: str, text: int | str, largest: int) -> int:
-    """Read a whole number from 1 to `largest` from text; raise `ValueError` naming it if it is another."""
+    """Convert text to a whole number; raise `ValueError` unless it is one from 1 to `largest`.
+
+    name: what is counted, for the message.
+    """
     digits = str(text)
     if not (digits.isascii() and digits.isdigit() and 1 <= int(digits) <= largest):
         raise ValueError(f"a search takes 1 to {largest:,} {name}, as a whole number, not {text!r}")

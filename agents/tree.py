@@ -3,8 +3,9 @@
 Single-observer information-set MCTS (Cowling, Powley and Whitehouse 2012): every iteration descends the same tree with
 another world (possible full state). A node is a public history of bids and passes, so all worlds share it; the
 statistics of the searching seat's decisions are separate for each card that it may have placed. Selection is PUCT
-(Rosin 2011; Silver et al. 2017) with the seat's own model as the prior. Means are shrunk towards the mean of the node
-while visits are few. The other seats follow their models in the world, and so do all seats after the round.
+(Rosin 2011; Silver et al. 2017); its prior favours the action of the player assumed for the searching seat. While a
+choice has few visits, its mean is shrunk towards the mean of the node. The other seats play as the players that the
+world assumes for them (`worlds.py`), and so do all seats after the round.
 """
 
 from typing import NamedTuple
@@ -26,7 +27,10 @@ NO_NODE = -1
 
 
 class Tree(NamedTuple):
-    """Search tree of one decision. Node 0 is the auction as it is now, or its beginning while cards are placed."""
+    """Search tree of one decision; a node is a point of the auction, identified by the bids and passes before it.
+
+    Node 0 is the auction as it is now, or the beginning of the auction if cards are still being placed.
+    """
 
     size: np.ndarray  # int64 [1]: number of nodes in use
     children: np.ndarray  # int64 [nodes, CHOICES]: node after each choice, or NO_NODE
@@ -78,7 +82,7 @@ def iterate(
     random_bits: RandomBits,
     values: np.ndarray,
 ) -> None:
-    """Play `state` to its end, beginning with the action `first`, and add the result to the search tree.
+    """Play the game in `state` to its end, beginning with the action `first`, and add the result to the search tree.
 
     scratch, models: see `model_action`. values: see `utilities`.
     """
@@ -94,7 +98,11 @@ def iterate(
 
 @outlined_kernel
 def _descend(tree, state, first, models, scratch, random_bits):
-    """Play the action `first`, then follow the search tree until the round ends or a new node was added."""
+    """Play the action `first`, then follow the search tree until the round ends or a new node has been added.
+
+    The searching seat's actions in the auction are chosen by the statistics of the tree; all others by the assumed
+    players.
+    """
     seat, round_number = state.seat, state.round_number
     tree.length[0] = node = 0
     action = first
@@ -112,7 +120,10 @@ def _descend(tree, state, first, models, scratch, random_bits):
 
 @kernel
 def _follow(tree, node, state, action, is_own):
-    """Return the node after `action`, or add it and return NO_NODE; record the decision in the path if `is_own`."""
+    """Return the node after `action`; if the search tree does not have it yet, add it and return NO_NODE.
+
+    is_own: whether it is a decision of the searching seat, which is also recorded in `tree.path`.
+    """
     choice = min(action - PASS, 1)
     if is_own:
         entry = tree.path[tree.length[0]]
@@ -126,7 +137,10 @@ def _follow(tree, node, state, action, is_own):
 
 @kernel
 def _select(tree, node, state, advice):
-    """Choose by PUCT whether to pass or to raise by one, given the seat's own card; the prior favours `advice`."""
+    """Return the action that PUCT chooses for the searching seat in an auction: a pass, or a raise by one.
+
+    The statistics are those for the seat's own card. The prior favours `advice`, the action of the assumed player.
+    """
     raised = PASS + state.high_bid + 1
     if state.high_bid + 1 > highest_legal_bid(state):
         return PASS

@@ -4,13 +4,13 @@ It raises by one up to a limit: a weighted sum of the mean and spread of the sac
 mice and score relative to the other seats', and of the progress of the game. While placing, each card has a preference,
 also a weighted sum; a higher one makes the card likelier.
 
-Both have noise on purpose (`LIMIT_NOISE`, `CARD_NOISE`). A deterministic player is easy to predict, and copies of it
-all place the same cards.
+The limit and the choice of the card have noise on purpose (`LIMIT_NOISE`, `CARD_NOISE`). A deterministic player is easy
+to predict, and all copies of it would place the same cards.
 
 All inputs are public, remembered (the mice of the others follow from public payments) or follow from the exact
 distribution of hidden cards (`sack_value.py`). `tuned_weights.py` holds a set of weights for each setup that was tuned;
-`python -m experiments tune` searches for them. In any other setup the player uses the weights of the first setup with
-as many seats, or else those of the first.
+`python -m experiments tune` searches for them. In any other setup the player uses the weights of the first tuned setup
+with the same number of seats; if there is none, it uses those of the first tuned setup.
 """
 
 import numpy as np
@@ -88,7 +88,11 @@ def action(state: State, random_bits: RandomBits) -> int:
 
 @kernel
 def find_weights(state: State) -> int:
-    """Return the index in `TUNED` for the setup of `state`, told by its seats and mouse cards; see the module."""
+    """Return the index in `TUNED` of the weights for a state, by its number of seats and its mouse cards.
+
+    If no tuned setup fits both, the index is that of the first one with the same number of seats, or 0 if there is
+    none.
+    """
     found = 0
     for number in range(len(TUNED) - 1, -1, -1):
         if _SETUPS[number].num_seats == state.num_seats:

@@ -1,4 +1,4 @@
-"""Weights of the player `tuned` for each setup, by its name, found by `python -m experiments tune`."""
+"""Weights of the player `tuned`, by the name of the setup; `python -m experiments tune` found them."""
 
 WEIGHTS_BY_SETUP = {
     "standard-3": {

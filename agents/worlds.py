@@ -3,8 +3,8 @@
 Uniform worlds (`information.resample`) treat every card that a player may still have as equally likely. But players do
 not place cards at random, nor bid for sacks that they have spoiled. Here every other seat gets a random player of
 `MODELS` as its model, and its face-down card is the one that this model places from a random hand that fits. Model and
-card are drawn again while the model would not have made the seat's current bid. The last of `TRIES` draws is accepted
-in any case, and with probability `DOUBT` a card is uniform, so every world that fits stays possible.
+card are drawn again until the model would have made the seat's current bid, at most `TRIES` times; the last draw is
+accepted in any case. With probability `DOUBT` a card is drawn uniformly instead. So every world that fits is possible.
 """
 
 import numpy as np
@@ -52,7 +52,10 @@ def draw_world(world: State, models: np.ndarray, scratch: np.ndarray, random_bit
 
 @outlined_kernel
 def _draw_owner(world, models, scratch, slot, owner, random_bits):
-    """Draw the hidden card in `slot`, and the assumed player, removed card and hand of the seat that placed it."""
+    """Draw the hidden card in `slot`, and the hand, removed card and assumed player of the seat that placed it.
+
+    owner: the seat that placed it. The results are written into `world` and `models`.
+    """
     unseen = world.deck & ~world.played[owner]
     hand = unseen
     removed = card = NO_CARD
@@ -94,7 +97,10 @@ def _place_card(world, model, scratch, owner, hand, random_bits):
 
 @outlined_kernel
 def _would_bid(world, model, scratch, slot, owner, card, random_bits):
-    """Return whether the assumed player, having placed `card`, would have made the current bid of its seat."""
+    """Return whether the assumed player of a seat, after placing `card`, would have made the seat's current bid.
+
+    It is true if the seat has not bid.
+    """
     if world.phase != AUCTION or world.bids[owner] == 0:
         return True
     scratch[0] = world

@@ -1,10 +1,12 @@
 """Felicity: The Cat in the Sack, a hidden-card auction game, as a reinforcement-learning environment.
 
-PettingZoo (AEC): `from felicity_env import felicity_v0`. Many games in parallel: `Batch`. Gymnasium, with one learning
-seat: `gymnasium.make("felicity_env:felicity/Seat-v0")`. The rules are in RULES.md.
+- PettingZoo (AEC): `from felicity_env import felicity_v0`, then `felicity_v0.env()`.
+- Gymnasium, with one learning seat: `gymnasium.make("felicity_env:felicity/Seat-v0")`.
+- Many games that are stepped together: `Batch`.
 
-Importing this package registers both environments. Gymnasium imports it because of the name before the colon;
-`pettingzoo.make("aec", "felicity/felicity-v0")` finds its environment only after `import felicity_env`.
+The rules are in RULES.md. Importing this package registers both environments. `gymnasium.make` imports the package
+that stands before the colon. `pettingzoo.make("aec", "felicity/felicity-v0")` imports nothing, so `import felicity_env`
+must come first.
 """
 
 import signal

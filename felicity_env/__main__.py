@@ -33,7 +33,10 @@ It has no options.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the version, an example position and pointers to commands and documents; return the exit status."""
+    """Print the version, an example position and pointers to commands and documents.
+
+    Returns the exit status of the process: 0, or 2 if any argument but --help is given.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in ("-h", "--help"):
         print(HELP)

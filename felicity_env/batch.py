@@ -1,4 +1,4 @@
-"""Batch of games that are stepped together, for self-play and for measuring players; buffers are reused.
+"""Many games of Felicity that are stepped together, for self-play and for measuring players.
 
     batch = Batch(1024, num_players=4, seed=0)
     batch.step(policy(batch.observations, batch.action_masks))    # one decision in every game, whichever seat acts
@@ -50,17 +50,18 @@ from felicity_env.turn import Turn
 
 
 class Batch:
-    """Batch of `num_games` games of Felicity, stepped together. Every step overwrites the arrays: copy what you keep.
+    """Batch of `num_games` games of Felicity that are played together: a step plays one action in every game.
 
-    A batch belongs to one Python thread: a step while another thread is in a step of it raises `RuntimeError`. After a
-    batch with `threads` above 1 was stepped, do not fork the process; start others with the method "spawn".
+    Every step overwrites the public arrays: copy what you keep. Only one Python thread at a time may step a batch: a
+    step in a second thread raises `RuntimeError`. After a step of a batch with `threads` above 1, do not fork the
+    process; start other processes with the method "spawn".
 
     num_games: number of games, B. num_players: seats of the standard setup, one number for all games or one per game.
     seed: seed of all deals and of the players' randomness, 0 to 2**63 - 1. reward: a key of `rewards.REWARDS`.
-    open_mice: show each seat how many mice the other seats hold. setup: a `Setup`, the name of one or a JSON file, or a
-    sequence with one per game, instead of `num_players`. threads: number of CPU threads used for each step. record:
-    keep the actions of the games in progress, which `game` returns. autoreset: begin the next game in the step that
-    finishes one; without it a finished game takes no more actions.
+    open_mice: show each seat how many mice the other seats hold. setup: a `Setup`, the name of one or a JSON file, for
+    all games, or a sequence of these with one per game; it is given instead of `num_players`. threads: number of CPU
+    threads used for each step. record: keep the actions of the games in progress, which `game` returns. autoreset:
+    begin the next game in the step that finishes one; if it is False, a finished game takes no more actions.
 
     Public buffers: `observations` float32 [B, OBS_SIZE] and `action_masks` int8 [B, NUM_ACTIONS] of the seat to act;
     `seats` int64 [B], the seat to act; `rewards` float64 [B, MAX_SEATS] and `terminated` bool [B] of the last step;
@@ -130,10 +131,12 @@ class Batch:
     # --- beginning games ---
 
     def reset(self, seed: int | None = None, deals: Sequence[Mapping[str, Any] | None] | None = None) -> None:
-        """Begin a new game at every index: episode 0 of `seed`, or, without a seed, the next episode of each game.
+        """Begin a new game at every index of the batch.
 
-        deals: for each game None, or the parts of its deal to set (as in `raw_env.reset`). Later episodes are dealt at
-        random. Raises `ValueError` and changes nothing if a deal is impossible.
+        seed: begin with the first game (episode 0) of every sequence of games that this seed determines. Without a
+        seed, every sequence continues with its next episode. deals: for each game None, or the parts of its deal to set
+        (as in `raw_env.reset`). Later episodes are dealt at random. Raises `ValueError` and changes nothing if a deal
+        is impossible.
         """
         new_seed = self._seed if seed is None else np.uint64(check_seed(seed))
         episodes = np.zeros(self.num_games, np.int64) if seed is not None else self.episodes + 1
@@ -147,10 +150,11 @@ class Batch:
         self._show_all()
 
     def start(self, states: np.ndarray, seeds: np.ndarray) -> None:
-        """Begin every game at a given position, STATE [B]; the players' randomness comes from `seeds`, uint64 [B].
+        """Begin every game of the batch at a given position instead of a new deal.
 
-        A position may be any state before the end of a game. Later episodes are dealt from the batch's seed. Raises
-        `ValueError` naming the game and the fault, and changes nothing, if a state is no position of its game.
+        states: STATE [B], one position for each game, at any point before the end of the game. seeds: uint64 [B], from
+        which the random bits for the players' decisions are derived. Later episodes are dealt from the batch's seed.
+        Raises `ValueError` naming the game and the fault, and changes nothing, if a state is impossible in its game.
         """
         states, seeds = np.asarray(states), np.asarray(seeds)
         if states.shape != self.states.shape or states.dtype != STATE:
@@ -172,7 +176,11 @@ class Batch:
         write_acting_observations(self.buffers, games, self.open_mice)
 
     def _deal_with_overrides(self, deals: Any, seed: np.uint64, episodes: np.ndarray) -> dict[int, np.void]:
-        """Return {index: initial state} for the games whose entry in `deals` sets parts of the deal."""
+        """Return {index: initial state} for the games in which a caller sets parts of the deal.
+
+        deals: for each game None, or a mapping with the parts to set. Raises `ValueError` naming the game and the
+        fault.
+        """
         if deals is None:
             return {}
         if len(deals) != self.num_games:
@@ -195,11 +203,11 @@ class Batch:
     # --- playing ---
 
     def step(self, actions: np.ndarray, indices: np.ndarray | None = None) -> None:
-        """Play one action in every game: `actions`, integers [B]. A finished game restarts (see `autoreset`).
+        """Play one action in every game of the batch, or only in the games at `indices`.
 
-        indices: play only in these games (distinct), with `actions` in the order of `indices`; the other games keep
-        their buffers. Raises `ValueError` naming game, seat and legal actions if any action is illegal; then none is
-        played.
+        actions: integers [B], or integers [K] in the order of `indices` [K], which must be distinct. The other games
+        keep their buffers. A finished game restarts within the step if `autoreset` is on. Raises `ValueError` naming
+        game, seat and legal actions if any action is illegal, and plays no action in this case.
         """
         games = self._all if indices is None else self._check_indices(indices)
         with self._turn:
@@ -210,7 +218,10 @@ class Batch:
                 play_parallel(self.buffers, games, checked, self.threads, self.settings)
 
     def play_random(self, num_steps: int) -> None:
-        """Play `num_steps` actions in every game, each uniform over the legal actions (as the player `random`)."""
+        """Play `num_steps` random actions in every game, each drawn uniformly from the legal actions.
+
+        The player `random` would choose the same actions.
+        """
         if not is_integer(num_steps) or num_steps < 0:
             raise ValueError(f"num_steps must be an integer from 0, not {num_steps!r}")
         with self._turn:
@@ -242,50 +253,70 @@ class Batch:
     # --- looking at games ---
 
     def view(self, indices: np.ndarray | None = None) -> View:
-        """Return what the seats to act may know, in all games or those at `indices`, for a player's `act`."""
+        """Return the view that a player's `act` takes, for all games or only for the games at `indices`.
+
+        It holds one decision per game, with only what the seat to act may know.
+        """
         games = self._all if indices is None else self._check_indices(indices)
         states, seats = np.empty(len(games), STATE), self.seats[games]
         redact_games(self.states, games, seats, states)
         return View.make_unchecked(states, seats, self.decision_seeds(games))
 
     def decision_seeds(self, indices: np.ndarray | None = None) -> np.ndarray:
-        """Return 64 random bits for the decision of each seat to act, in all games or at `indices`; uint64 [K]."""
+        """Return 64 random bits for the next decision in each game, or in each game at `indices`, as uint64 [K]."""
         games = self._all if indices is None else self._check_indices(indices)
         seeds = np.empty(len(games), np.uint64)
         write_acting_seeds(self.buffers, games, seeds)
         return seeds
 
     def observe(self, seats: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Write the observation of `seats`, one for all games or one each, into `out`, float32 [B, OBS_SIZE]."""
+        """Return the current observation of one chosen seat in each game, float32 [B, OBS_SIZE].
+
+        seats: one seat for all games, or one seat per game. out: array to write into and return; by default a new
+        array.
+        """
         seats = self._check_seats(seats)
         out = self._check_out(out, OBS_SIZE)
         write_observations(self.states, seats, self.open_mice, out)
         return out
 
     def privileged(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Write each game's full state into `out`, float32 [B, PRIVILEGED_SIZE], and return it; for critics only."""
+        """Return the full state of each game, with hidden cards, as numbers: input for a critic, never for a player.
+
+        The array is float32 [B, PRIVILEGED_SIZE]. Seats are relative to the seat to act, and to seat 0 in a game that
+        stays finished. out: array to write into and return; by default a new array.
+        """
         out = self._check_out(out, PRIVILEGED_SIZE)
+        seats = np.maximum(self.seats, 0)
         if self.threads == 1:
-            observe_everything_chunk(self.states, self.seats, 0, self.num_games, out)
+            observe_everything_chunk(self.states, seats, 0, self.num_games, out)
         else:
-            observe_everything_parallel(self.states, self.seats, self.threads, out)
+            observe_everything_parallel(self.states, seats, self.threads, out)
         return out
 
     def game(self, index: int) -> Game:
-        """Return the record of the game in progress at `index`, or, without `autoreset`, of the finished one.
+        """Return the record (setup, deal and actions) of the game in progress at `index`.
 
-        Raises `ValueError` without `record=True`, and if the game began with `start` in the middle of a deal.
+        Without `autoreset`, it may also be a finished game. Raises `ValueError` if the batch was made without
+        `record=True`, or if `start` began the game at a position after its first decision.
         """
         if not is_integer(index) or not 0 <= index < self.num_games:
             raise ValueError(f"index must be an integer from 0 to {self.num_games - 1}, not {index!r}")
         if not len(self.buffers.first_states):
             raise ValueError("actions are not kept: make the batch with record=True")
         actions = self.buffers.actions[index, : self.buffers.lengths[index]]
-        deal = Deal.from_state(self.buffers.first_states[index])
-        return Game(self.setups[index], deal, tuple(actions.tolist()))
+        setup, first_state = self.setups[index], self.buffers.first_states[index]
+        deal = Deal.from_state(first_state)
+        if initial_states(setup, deal)[0] != first_state:
+            raise ValueError(f"game {index} began at a position after its first decision, so it has no full record")
+        return Game(setup, deal, tuple(actions.tolist()))
 
     def _check_out(self, out: np.ndarray | None, size: int) -> np.ndarray:
-        """Return `out` or a new array; raise `ValueError` unless it is float32 [B, size]: kernels check no bounds."""
+        """Return the array that results are written to: `out`, or a new array if `out` is None.
+
+        Raises `ValueError` unless `out` is a writeable and contiguous array, float32 [B, size], because kernels check
+        no bounds.
+        """
         shape = (self.num_games, size)
         if out is None:
             return np.empty(shape, np.float32)
@@ -309,9 +340,10 @@ class Batch:
         return saved | {"seed": np.array([self._seed]), "settings": self._plain_settings()}
 
     def restore(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Continue from what `clone` returned; raise `ValueError` and change nothing if it does not fit this batch.
+        """Continue the games that `clone` has saved.
 
-        Everything is checked, so that arrays from a damaged or hostile file can do no harm.
+        Raises `ValueError` and changes nothing if the saved arrays do not fit this batch. All arrays are checked, so
+        that a damaged or hostile file can do no harm.
         """
         arrays = self._check_saved(saved)
         for name in _CLONED:
@@ -320,7 +352,10 @@ class Batch:
         self._show_all()
 
     def _check_saved(self, saved: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the saved arrays, with states as STATE; raise `ValueError` unless they are games of this batch."""
+        """Check saved games, and return their arrays, in which states have the type STATE again.
+
+        Raises `ValueError` unless the arrays are possible games of a batch with the setups and settings of this one.
+        """
         expected = self.clone()
         for name, array in expected.items():
             if name not in saved or saved[name].shape != array.shape or saved[name].dtype != array.dtype:

@@ -1,4 +1,7 @@
-"""Buffers of a batch of games, and the compiled functions that play in them. `batch.Batch` is the public class."""
+"""Buffers (arrays) of a batch of games, and the compiled functions that play the games in them.
+
+`batch.Batch` is the public class.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -31,7 +34,10 @@ MAX_DECISIONS = MAX_ROUNDS * (MAX_SEATS + MAX_BID + MAX_SEATS)  # per round: a c
 
 
 class Buffers(NamedTuple):
-    """Arrays of a batch of B games as compiled functions take them; `Batch.PUBLIC` names those that `Batch` shows."""
+    """Arrays of a batch of B games, in one tuple that compiled functions take as an argument.
+
+    `Batch.PUBLIC` lists the arrays that are also attributes of `Batch`.
+    """
 
     observations: np.ndarray  # float32 [B, OBS_SIZE]: observation of the seat to act
     action_masks: np.ndarray  # int8 [B, NUM_ACTIONS]: action mask of the seat to act
@@ -61,7 +67,10 @@ class Settings(NamedTuple):
 
 
 def allocate(setups: Sequence[Setup], *, record: bool) -> Buffers:
-    """Allocate the buffers of a batch in which game k has the setup setups[k]; with `record` also for its actions."""
+    """Allocate the buffers of a batch in which game k has the setup setups[k].
+
+    record: also allocate buffers for the first state and the actions of each game in progress.
+    """
     objects, num_games = {id(setup): setup for setup in setups}, len(setups)
     different = list(dict.fromkeys(objects.values()))
     numbers = {key: different.index(setup) for key, setup in objects.items()}  # hashing each setup would take longer
@@ -87,7 +96,7 @@ def allocate(setups: Sequence[Setup], *, record: bool) -> Buffers:
 
 @kernel
 def _restart(b, game, seed):
-    """Deal the episode with the index b.episodes[game] and begin it."""
+    """Deal and begin game number `game` of a batch anew, as the episode with the index b.episodes[game]."""
     b.game_seeds[game] = next_game_seed(seed, game, b.episodes[game])
     b.states[game] = b.blanks[b.setup_numbers[game]]
     deal(b.states[game], b.game_seeds[game])
@@ -96,7 +105,10 @@ def _restart(b, game, seed):
 
 @kernel
 def _begin_game(b, game):
-    """Set the counters and records of a game to its beginning; its state must be dealt already."""
+    """Prepare the counters and the record of actions of a game that is about to begin.
+
+    The first state of the game must be in the buffers already.
+    """
     b.decisions[game] = 0
     b.seats[game] = b.states[game].seat
     if len(b.lengths):
@@ -106,7 +118,10 @@ def _begin_game(b, game):
 
 @kernel
 def write_observation(b: Buffers, game: int, open_mice: bool) -> None:
-    """Write observation and action mask of the seat to act in a game; a finished game keeps its last observation."""
+    """Write the observation and action mask of the seat to act in a game into the buffers of the batch.
+
+    A finished game keeps its last observation, and its action mask becomes zero.
+    """
     state = b.states[game]
     if state.seat == NO_SEAT:
         b.action_masks[game] = 0
@@ -145,7 +160,10 @@ def _finish(b, game, settings):
 
 @kernel
 def acting_seed(b: Buffers, game: int) -> RandomBits:
-    """Return the random bits for the seat to act; they depend on the game, the seat and the number of its decisions."""
+    """Return the random bits for the next decision in a game.
+
+    They depend on the seed of the game, the seat to act and the number of decisions that this seat has taken.
+    """
     seat = b.seats[game]
     return decision_seed(b.game_seeds[game], seat, b.decisions[game, seat])
 
@@ -192,14 +210,17 @@ def restart_games(b, indices, seed):
 
 @kernel
 def begin_games(b, indices):
-    """Set the counters and records of the games at `indices` to their beginning; they must be dealt already."""
+    """Prepare the counters and records of actions of the games at `indices`, which are about to begin.
+
+    The first states of these games must be in the buffers already.
+    """
     for game in indices:
         _begin_game(b, game)
 
 
 @kernel
 def write_acting_observations(b, indices, open_mice):
-    """Write observation and action mask of the seat to act in the games at `indices`."""
+    """Write the observation and action mask of the seat to act in each of the games at `indices`."""
     for game in indices:
         write_observation(b, game, open_mice)
 
@@ -222,14 +243,14 @@ def write_acting_seeds(b, indices, out):
 
 @kernel
 def observe_everything_chunk(states, seats, first, last, out):
-    """Write the full state, relative to seats[k], into out[k], for each k from `first` to last - 1."""
+    """Write the full state of game k, relative to seats[k], into out[k], for each k from `first` to last - 1."""
     for game in range(first, last):
         observe_everything(states[game], seats[game], out[game])
 
 
 @parallel_kernel
 def observe_everything_parallel(states, seats, threads, out):
-    """Write the full state, relative to seats[k], into out[k], for each k, in parallel threads."""
+    """Write the full state of game k, relative to seats[k], into out[k], for each k, in parallel threads."""
     games = len(states)
     for t in numba.prange(threads):
         observe_everything_chunk(states, seats, games * t // threads, games * (t + 1) // threads, out)

@@ -10,13 +10,13 @@ PROJECT = ("felicity_env", "agents", "train", "experiments")  # packages that di
 
 
 def code_digest(*sources: Path) -> str:
-    """Return 16 hex digits that change with the code of these Python files or of any file of theirs that they import.
+    """Return 16 hex digits that change when the code of the given Python files, or code that they import, changes.
 
-    Imports are followed through the file's own package and those of `PROJECT`, also imports inside functions; a module
-    without a package also has its folder followed. A string that is the dotted name of a module, as in a table of
-    modules to import later, counts as an import. Comments, layout and prose do not count; prose is every string that
-    contains a blank: docstrings, help texts, error messages. All else counts, also entries of tables such as
-    `setups.SETUPS` or `rewards.REWARDS`.
+    Imports are followed through the file's own package and those of `PROJECT`, also imports inside functions. If a file
+    belongs to no package, imports from its folder are followed too. A string that is the dotted name of a module, as in
+    a table of modules to import later, counts as an import. Comments, layout and prose do not count; prose is every
+    string that contains a blank: docstrings, help texts, error messages. All other code counts, also entries of tables
+    such as `setups.SETUPS` or `rewards.REWARDS`.
     """
     digest = hashlib.sha256()
     for path in sorted(_import_closure(frozenset(path.resolve() for path in sources))):
@@ -25,7 +25,10 @@ def code_digest(*sources: Path) -> str:
 
 
 def project_root(path: Path) -> Path:
-    """Return the folder that contains the top-level package of a Python file, or a file without a package."""
+    """Return the folder that contains the top-level package of a Python file.
+
+    For a file without a package, it is the folder that contains the file.
+    """
     folder = path.parent
     while (folder / "__init__.py").exists():
         folder = folder.parent
@@ -34,7 +37,10 @@ def project_root(path: Path) -> Path:
 
 @functools.cache
 def _import_closure(sources: frozenset[Path]) -> frozenset[Path]:
-    """Return the given Python files and all files of theirs that they import, directly or indirectly."""
+    """Return the given Python files and all files that they import, directly or indirectly.
+
+    Imports are followed only into the packages that `code_digest` names.
+    """
     closure: set[Path] = set()
     waiting = list(sources)
     while waiting:
@@ -46,7 +52,7 @@ def _import_closure(sources: frozenset[Path]) -> frozenset[Path]:
 
 
 class _Module:
-    """Parsed Python file: its code without prose and comments, and the files that it imports and that are followed."""
+    """Parsed Python file: its code without prose and comments, and the imported files that `code_digest` follows."""
 
     def __init__(self, path: Path) -> None:
         tree = ast.parse(path.read_bytes())
@@ -67,9 +73,10 @@ _read_module = functools.cache(_Module)
 
 
 def _list_imported_names(node: ast.AST, package: tuple[str, ...]) -> Iterator[str]:
-    """Yield the dotted names that a syntax node imports, or the string if it is a string constant with a dot.
+    """Yield the dotted names that a syntax node imports.
 
-    package: parts of the name of the package that the file belongs to, for relative imports.
+    A string constant with a dot counts as such a name, because it may name a module. package: parts of the name of the
+    package that the file belongs to, for relative imports.
     """
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
@@ -82,7 +89,10 @@ def _list_imported_names(node: ast.AST, package: tuple[str, ...]) -> Iterator[st
 
 
 def _module_file(root: Path, name: str) -> Path | None:
-    """Return the file of `package.module` or `package.module.function`; None if there is none below `root`."""
+    """Return the Python file that a dotted name such as `package.module` or `package.module.function` refers to.
+
+    Returns None if there is no such file below the folder `root`.
+    """
     parts = name.split(".")
     if not all(part.isidentifier() for part in parts):
         return None

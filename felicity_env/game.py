@@ -93,7 +93,10 @@ STATE = np.dtype(
 
 @dataclass(frozen=True)
 class Setup:
-    """Setup of a game (R2.1-R2.5), see `setups.SETUPS`; raises `ValueError` with the reason if it cannot be played."""
+    """Setup of a game: number of seats, mouse cards, mice and cards (R2.1-R2.5).
+
+    The standard setups are in `setups.SETUPS`. Raises `ValueError` with the reason if no game can be played with it.
+    """
 
     seats: int
     mouse_cards: tuple[int, ...]  # mice on each mouse card when full, left to right; one card fewer than seats
@@ -159,7 +162,10 @@ class Setup:
 
 @kernel
 def deal(state: State, seed: RandomBits) -> None:
-    """Draw removed cards, order of the dummy's cards and start player from `seed`; begin the game (R2.4-R2.7)."""
+    """Draw the deal of a game at random from `seed`, and begin the game (R2.4-R2.7).
+
+    The deal is the removed cards, the order of the dummy's cards and the start seat.
+    """
     bits = mix(np.uint64(seed))
     for seat in range(state.num_seats):
         if state.removed[seat] != NO_CARD:
@@ -318,7 +324,11 @@ def pass_pays(state: State) -> int:
 
 @kernel
 def leave_auction(state: State) -> None:
-    """Pass: take the mice of the next mouse card (R4.4); if all others have passed, discard the row (R4.9)."""
+    """Pass for the acting seat, which takes the mice of the next mouse card (R4.4).
+
+    If only one seat with a bid is left after the pass, it buys the sack (R4.6). If all others had passed before, the
+    row is discarded instead (R4.9).
+    """
     if is_alone(state):
         scrap_row(state)
         return
@@ -360,7 +370,10 @@ def scrap_row(state: State) -> None:
 
 @kernel
 def find_chased_cat(row: Any, size: int) -> int:
-    """Return the cat that a dog chases out of a sold sack, the first `size` cards of `row`, or NO_CARD (R5.1-R5.7)."""
+    """Return the cat that a dog chases out of a sold sack, or NO_CARD if no cat is chased (R5.1-R5.7).
+
+    The sack is the first `size` cards of `row`.
+    """
     dogs = 0
     large = False
     lowest = highest = NO_CARD
@@ -392,7 +405,10 @@ def sack_value(row: Any, size: int) -> int:
 
 @kernel
 def finish_round(state: State, next_start: int, fill: bool) -> None:
-    """Finish a round: store its cards, refill the mouse cards if `fill`, and begin the next round, if any (R6)."""
+    """Finish a round: end the game after the last round, and begin the next round after any other (R6).
+
+    next_start: seat that starts the next round. fill: whether the bank fills the mouse cards before it.
+    """
     if state.round_number + 1 == state.num_rounds:
         state.phase = OVER
         state.seat = NO_SEAT
@@ -408,7 +424,7 @@ def finish_round(state: State, next_start: int, fill: bool) -> None:
 
 @kernel
 def fill_mouse_cards(state: State) -> None:
-    """Put mice from the bank on all mouse cards if it holds enough for all of them, else on none (R6.1, R6.2)."""
+    """Put mice from the bank on all mouse cards, or on none if the bank holds too few for all (R6.1, R6.2)."""
     total = mice_to_fill(state)
     if state.bank < total:
         return
@@ -428,7 +444,7 @@ def mice_to_fill(state: State) -> int:
 
 @kernel
 def last_pot(state: State) -> int:
-    """Return the mice on the last mouse card."""
+    """Return the number of mice that lie on the last mouse card, the one farthest to the right."""
     return state.pots[state.num_seats - 2]
 
 
@@ -494,7 +510,10 @@ def is_legal(state: State, action: int) -> bool:
 
 @kernel
 def legal_actions(state: State, seat: int, mask: Any) -> None:
-    """Write the action mask of `seat` into `mask` [NUM_ACTIONS]: 1 where legal; all 0 unless it is its turn (R8.1)."""
+    """Write the action mask of `seat` into `mask` [NUM_ACTIONS]: 1 for each legal action, and 0 for all others.
+
+    If the seat is not the one to act, the whole mask is 0 (R8.1).
+    """
     hand = lowest = highest = 0
     if seat == state.seat and state.phase == PLACE:
         hand = state.hands[seat]
@@ -517,7 +536,7 @@ def num_legal_actions(state: State) -> int:
 
 @kernel
 def nth_legal_action(state: State, n: int) -> int:
-    """Return the legal action number `n` (from 0, in ascending order) of the acting seat, without an action mask."""
+    """Return the n-th legal action of the acting seat, counted from n = 0 in ascending order."""
     if state.phase == PLACE:
         return nth_card(state.hands[state.seat], n)
     return PASS if n == 0 else PASS + state.high_bid + n

@@ -1,4 +1,7 @@
-"""Records of games (setup, deal, actions), which replay exactly; cards and actions as text; checks of both."""
+"""Records of games, which can be replayed exactly, and conversion of cards and actions to text.
+
+A record holds setup, deal and actions. Functions here also check deals and actions that callers give.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,12 +43,15 @@ def is_integer(value: object) -> bool:
 
 
 def has_integers(array: np.ndarray | np.generic) -> bool:
-    """Return whether a NumPy array or scalar is of an integer type, which time differences and bools are not."""
+    """Return whether a NumPy array or scalar has an integer type; bool and timedelta64 do not count as integers."""
     return array.dtype.kind in "iu"
 
 
 def to_actions(values: Any, count: int, subject: str = "actions") -> np.ndarray:
-    """Convert `values` to int64 [count]; raise `ValueError` that names `subject` unless they are `count` integers."""
+    """Convert actions that a caller gives to an array, int64 [count].
+
+    Raises `ValueError` unless `values` are exactly `count` integers. subject: word for the values in the error message.
+    """
     array = np.asarray(values)
     if array.shape != (count,) or not has_integers(array):
         raise ValueError(f"{subject} must be {count} integers, not {array.dtype} {list(array.shape)}")
@@ -57,7 +63,7 @@ def to_actions(values: Any, count: int, subject: str = "actions") -> np.ndarray:
 
 @dataclass(frozen=True)
 class Deal:
-    """Deal of a game, its only random part: removed cards, order of the dummy's cards, start seat (R2.4-R2.6)."""
+    """Deal of a game, its only random part: removed cards, order of the dummy's cards and start seat (R2.4-R2.6)."""
 
     removed: tuple[int, ...]  # card removed from each seat's set; () if none are removed
     dummy: tuple[int, ...]  # the dummy's cards in the order turned up; () without a dummy
@@ -72,7 +78,10 @@ class Deal:
 
 
 def draw_deal(setup: Setup, seed: int, overrides: Mapping[str, Any] | None = None) -> Deal:
-    """Draw a deal from `seed`, except the parts in `overrides`; raise `ValueError` if these are impossible."""
+    """Draw the deal of a game at random from `seed`, and replace the parts that `overrides` sets.
+
+    Raises `ValueError` if an override is impossible in the setup.
+    """
     states = setup.blank_state()
     deal_from_seed(states[0], np.uint64(seed))
     drawn = Deal.from_state(states[0])
@@ -94,7 +103,10 @@ def initial_states(setup: Setup, deal: Deal) -> np.ndarray:
 
 
 def check_overrides(setup: Setup, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the parts of a deal that a caller sets; return them as tuples and ints, or raise `ValueError`."""
+    """Check the parts of a deal that a caller sets, and return them with their values as tuples and ints.
+
+    Raises `ValueError` if a key is unknown or a part is impossible in the setup.
+    """
     if not isinstance(overrides, Mapping):
         raise ValueError(f"deal must be a mapping with keys from {DEAL_KEYS}, not {overrides!r}")
     unknown = [key for key in overrides if key not in DEAL_KEYS]
@@ -152,17 +164,20 @@ def card_text(card: int) -> str:
 
 
 def list_cards(cards: int) -> tuple[int, ...]:
-    """List the cards in a set of cards, an integer with one bit per card."""
+    """Return the cards, in ascending order, of a set that is stored as an integer with one bit per card."""
     return tuple(card for card in range(NUM_CARDS) if cards >> card & 1)
 
 
 def cards_text(cards: Iterable[int]) -> str:
-    """Format cards as text, separated by blanks, as in `-8 R d`."""
+    """Format card numbers as text, separated by blanks, as in `-8 R d`."""
     return " ".join(card_text(card) for card in cards)
 
 
 def action_text(action: int) -> str:
-    """Format an action as `place 15`, `pass` or `bid 7`; raise `ValueError` unless it is 0..73."""
+    """Format an action number, 0 to 73, as text such as `place 15`, `pass` or `bid 7`.
+
+    Raises `ValueError` for any other number.
+    """
     if not is_integer(action) or not 0 <= action < NUM_ACTIONS:
         raise ValueError(f"an action is an integer from 0 to {NUM_ACTIONS - 1}, not {action!r}")
     if action < NUM_CARDS:
@@ -171,7 +186,7 @@ def action_text(action: int) -> str:
 
 
 def list_legal_actions(state: State) -> tuple[int, ...]:
-    """List the legal actions of the acting seat, the lowest first."""
+    """Return the legal actions of the acting seat as numbers in ascending order."""
     return tuple(int(nth_legal_action(state, n)) for n in range(num_legal_actions(state)))
 
 
@@ -190,7 +205,10 @@ def legal_text(state: State) -> str:
 
 
 def check_action(state: State, action: object) -> int:
-    """Return `action` as an int; if it is illegal, raise `ValueError` naming seat, action and legal actions."""
+    """Check that an action is legal for the acting seat, and return the action as an int.
+
+    If it is illegal, raises `ValueError` naming the seat, the action and the legal actions.
+    """
     if is_terminal(state):
         raise ValueError(f"the game is over; no seat can play {action!r}")
     if not is_integer(action) or not 0 <= int(action) < NUM_ACTIONS:  # type: ignore[call-overload]
@@ -213,9 +231,10 @@ class Game:
     actions: tuple[int, ...] = field(default=())
 
     def states(self) -> Iterator[tuple[int | None, State]]:
-        """Replay the game: yield (None, initial state), then (action, state after it) for each action.
+        """Replay the recorded game: yield (None, first state), then (action, state after the action) for each action.
 
-        The state is one record that changes in place; copy it to keep it. Raises `ValueError` at an illegal action.
+        All states are one record that changes in place: copy a state to keep it. Raises `ValueError` at an illegal
+        action.
         """
         states = initial_states(self.setup, self.deal)
         yield None, states[0]

@@ -34,14 +34,16 @@ FINAL_KEYS = ("score", "cat_points", "mice", "rank", "seat")
 
 
 class SeatVectorEnv(VectorEnv):
-    """Vector environment of Felicity with one learner in each game; finished games autoreset in the same step.
+    """Gymnasium vector environment of Felicity, in which one seat of each game learns.
+
+    A finished game restarts within the step that finished it (autoreset mode SAME_STEP).
 
     num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
-    seat: the learner's seat, or None to change it from game to game. opponents: a player with `act(view)` for all other
-    seats, or a list of one for each, clockwise from the learner; uniform random by default. illegal: what an illegal
-    action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice: show the learner the mice of the
-    other seats. setup: a `Setup`, the name of one in `SETUPS`, or a .json file. threads: number of CPU threads used for
-    each step. render_mode: only None.
+    seat: the learner's seat, or None to change it from game to game. opponents: one player with `act(view)` for all
+    other seats, or a list with one player for each of them, clockwise from the learner; by default a uniformly random
+    player. illegal: what an illegal action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice:
+    show the learner the mice of the other seats. setup: a `Setup`, the name of one in `SETUPS`, or a .json file.
+    threads: number of CPU threads used for each step. render_mode: must be None.
 
     Observations are new arrays each step, float32 [B, OBS_SIZE]; actions are integers [B] from 0 to 73. `infos` has
     `action_mask` int8 [B, NUM_ACTIONS] and `seat` int64 [B]; when games finish, also `final_obs` and `final_info`
@@ -86,7 +88,10 @@ class SeatVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin new games. The option `{"deal": ...}` sets parts of the deal of every game, as in `raw_env.reset`."""
+        """Begin a new game in every environment; return the first observations of the learners and `infos`.
+
+        The option `{"deal": ...}` sets parts of the deal of every game, as in `raw_env.reset`.
+        """
         overrides = (options or {}).get("deal")
         deals = None if overrides is None else [overrides] * self.num_envs
         if seed is None and not self._seeded:
@@ -97,7 +102,10 @@ class SeatVectorEnv(VectorEnv):
         return self.games.observations.copy(), self._infos()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play one action of each learner, then the other seats until the next turn of each learner."""
+        """Play one action of the learner in each game, then let the other seats act until the learner's next turn.
+
+        Returns observations, rewards, terminations, truncations (always False) and `infos`.
+        """
         games = self.games
         if self.illegal == "raise":
             games.step(actions)
@@ -107,7 +115,11 @@ class SeatVectorEnv(VectorEnv):
         return games.observations.copy(), games.rewards.copy(), games.terminated.copy(), truncated, self._infos()
 
     def _step_any(self, actions: np.ndarray) -> None:
-        """Play one action of each learner; illegal ones are replaced or end the game, as the setting `illegal` says."""
+        """Play one action of the learner in each game, where actions may be illegal.
+
+        An illegal action ends its game if the setting `illegal` is "terminate". If the setting is "random", a random
+        legal action replaces it.
+        """
         in_range = (actions >= 0) & (actions < NUM_ACTIONS)
         legal = in_range & (self.action_masks()[np.arange(self.num_envs), np.where(in_range, actions, 0)] == 1)
         stand_in = np.where(legal, actions, RandomPlayer().act(self.batch.view()))
@@ -136,18 +148,19 @@ class SeatVectorEnv(VectorEnv):
         return info | {f"_{key}": terminated.copy() for key in FINAL_KEYS}
 
     def read_result(self, index: int) -> dict[str, int]:
-        """Return score, cat points, mice, rank and seat of the learner in the last finished game at `index`."""
+        """Return the learner's score, cat points, mice, rank and seat in the last finished game at `index`."""
         state, seat = self.batch.final_states[index], int(self.games.final_seats[index])
         values = (score(state, seat), state.cat_points[seat], state.mice[seat], rank(state, seat), seat)
         return dict(zip(FINAL_KEYS, map(int, values), strict=True))
 
 
 class SeatEnv(gymnasium.Env):
-    """Environment with one learner that plays one game at a time; wraps a `SeatVectorEnv` with one game.
+    """Gymnasium environment that plays one game of Felicity at a time, in which one seat learns.
 
-    num_players, seat, opponents, illegal, reward, open_mice, setup: as for `SeatVectorEnv`. render_mode: "ansi"
-    (`render` returns the table as text, as the learner may know it), "human" (it is printed at each `reset` and after
-    each step) or None; any other raises `TypeError`. At the end the text is the final table.
+    It wraps a `SeatVectorEnv` with one game. num_players, seat, opponents, illegal, reward, open_mice, setup: as in
+    `SeatVectorEnv`. render_mode: "ansi" (`render` returns the table as text, as the learner may know it), "human" (it
+    is printed at each `reset` and after each step) or None; any other value raises `TypeError`. At the end the text is
+    the final table.
 
     `reset(seed=s)` deals game 0 of `Batch(seed=s)`. `info` has `action_mask` int8 [NUM_ACTIONS] and `seat`; at the end
     also `score`, `cat_points`, `mice` and `rank`.
@@ -190,7 +203,10 @@ class SeatEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin a new game. The option `{"deal": ...}` sets parts of its deal, as in `raw_env.reset`."""
+        """Begin a new game; return the learner's first observation and `info`.
+
+        The option `{"deal": ...}` sets parts of the deal, as in `raw_env.reset`.
+        """
         super().reset(seed=seed)
         has_next = self._over and seed is None and "deal" not in (options or {})
         if not has_next:  # after the end of a game the vector environment has dealt the next one already
@@ -201,7 +217,11 @@ class SeatEnv(gymnasium.Env):
         return self._vector.games.observations[0].copy(), self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Play an action of the learner, then the other seats until the learner's next turn or the end of the game."""
+        """Play an action of the learner, then let the others act until the learner's next turn or the end of the game.
+
+        Returns observation, reward, terminated, truncated (always False) and `info`. Raises `ValueError` if no game is
+        in progress or the action is not an integer. The setting `illegal` says what an illegal action does.
+        """
         if self._over or not self._playing:
             raise ValueError("no game is being played: call reset()")
         if not is_integer(action):
@@ -215,7 +235,10 @@ class SeatEnv(gymnasium.Env):
         return observations[0].copy(), float(games.rewards[0]), self._over, False, self._info()
 
     def action_masks(self) -> np.ndarray:
-        """Return the learner's action mask, int8 [NUM_ACTIONS]: 1 where legal; all zero once the game is over."""
+        """Return the learner's action mask, int8 [NUM_ACTIONS]: 1 for each legal action.
+
+        All entries are zero once the game is over.
+        """
         mask = self._vector.action_masks()[0]
         return np.zeros_like(mask) if self._over else mask
 
@@ -225,7 +248,10 @@ class SeatEnv(gymnasium.Env):
         return {"action_mask": self.action_masks(), "seat": int(self._vector.games.seats[0])}
 
     def render(self) -> str | None:  # type: ignore[override]
-        """Draw the table as text, as the learner may know it; return it ("ansi") or print it ("human")."""
+        """Render the table as text, with only what the learner may know.
+
+        The text is returned if `render_mode` is "ansi", and printed if it is "human".
+        """
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
             return None

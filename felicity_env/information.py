@@ -1,4 +1,4 @@
-"""Information of a seat (R8): states with hidden cards masked, possible full states, and all that a seat has seen.
+"""Information that a seat has (R8): states with hidden cards masked, full states that fit them, and events seen.
 
 `redact` masks what a seat cannot know even if it remembers all public events. `resample` fills in possible cards; every
 full state that fits is equally likely. The removed cards and the order of the dummy are uniform by R2.4 and R2.5, and
@@ -34,7 +34,11 @@ from felicity_env.random_stream import RandomBits, draw_below, mix
 
 @kernel
 def redact_state(state: State, seat: int) -> None:
-    """Hide in place what `seat` may not know: others' hands, removed and face-down cards, the dummy's next (R8.1)."""
+    """Hide all cards in a state that `seat` may not know, in place (R8.1).
+
+    These are the hands and removed cards of other seats, face-down cards that other seats or the dummy placed, and the
+    dummy's cards that are not turned up yet.
+    """
     for other in range(state.num_seats):
         if other != seat:
             state.hands[other] = HIDDEN
@@ -52,7 +56,10 @@ def redact_state(state: State, seat: int) -> None:
 
 @kernel
 def resample_state(state: State, bits: RandomBits) -> None:
-    """Fill in the hidden cards of a redacted state at random, in place; all full states that fit are equally likely."""
+    """Replace the hidden cards of a redacted state by random possible cards, in place.
+
+    All full states that agree with the known cards are equally likely.
+    """
     for slot in range(state.row_size):
         if slot_owner(state, slot) != DUMMY:
             bits = _resample_seat(state, slot_owner(state, slot), slot, bits)
@@ -65,7 +72,10 @@ def resample_state(state: State, bits: RandomBits) -> None:
 
 @kernel
 def _resample_seat(state, seat, slot, bits):
-    """Draw the face-down card and the hand of a seat that has placed a card; return the next random bits."""
+    """Draw the hidden cards of a seat that has placed a card in this round: face-down card, removed card and hand.
+
+    Returns the random bits from which the next draw continues.
+    """
     if state.hands[seat] != HIDDEN:
         return bits
     unseen = state.deck & ~state.played[seat]
@@ -112,7 +122,10 @@ def _resample_rows(states, bits):
 
 
 def redact(states: np.ndarray, seats: Any) -> np.ndarray:
-    """Return copies of `states` [B] with only what `seats` may know: one seat for all states, or one for each [B]."""
+    """Return copies of `states` [B] in which all cards that a seat may not know are masked.
+
+    seats: the same seat for all states, or one seat per state, integers [B].
+    """
     indices = np.arange(len(states))
     out = np.empty(len(states), STATE)
     redact_games(states, indices, np.broadcast_to(np.asarray(seats, np.int64), indices.shape).copy(), out)
@@ -120,7 +133,10 @@ def redact(states: np.ndarray, seats: Any) -> np.ndarray:
 
 
 def resample(redacted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return one random full state for each redacted state [B]; all full states that fit are equally likely."""
+    """Return a random full state for each redacted state [B], with its hidden cards filled in.
+
+    All full states that agree with the known cards are equally likely.
+    """
     worlds = redacted.copy()
     _resample_rows(worlds, rng.integers(2**64, size=len(worlds), dtype=np.uint64))
     return worlds
@@ -169,7 +185,7 @@ class Recall:
 
 
 def information_state(game: Game, seat: int) -> list[Event]:
-    """Return all that `seat` has seen of `game`, in order: its hand, then every event, with hidden cards as None.
+    """Return a list of all events that `seat` has seen in a recorded game, in order, with hidden cards as None.
 
     Events: ("seat", own seat, number of seats), ("hand", cards), ("start", seat), ("pots", mice on all mouse cards),
     ("place", seat, card or None), ("turn", slot, card), ("bid", seat, mice), ("pass", seat, mice taken),

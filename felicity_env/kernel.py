@@ -1,4 +1,4 @@
-"""Compilation of functions (kernels) with Numba; the machine code is kept between runs.
+"""Compilation of functions (kernels) with Numba; the machine code is kept on disk for later processes.
 
 Numba's own file cache looks only at the file of the function: after an edit of a constant in another module it would
 still use the old machine code. Here every module has a cache folder named by the digest of its code and of all project
@@ -42,22 +42,31 @@ _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
 
 def kernel(function: _FunctionT) -> _FunctionT:
-    """Compile a function at its first call, kept on disk; it runs without the interpreter lock and is inlined."""
+    """Compile a function with Numba at its first call, and keep the machine code on disk.
+
+    The compiled function runs without Python's interpreter lock, and is inlined into compiled functions that call it.
+    """
     return _compile(function)
 
 
 def outlined_kernel(function: _FunctionT) -> _FunctionT:
-    """Compile like `kernel`, but without inlining: large functions with many callers would take minutes to compile."""
+    """Compile a function as `kernel` does, but without inlining it into its callers.
+
+    Inlining would make large functions with many callers take minutes to compile.
+    """
     return _compile(function, forceinline=False)
 
 
 def parallel_kernel(function: _FunctionT) -> _FunctionT:
-    """Compile like `kernel`, for a function whose outer loop is a `numba.prange` and runs in parallel threads."""
+    """Compile a function as `kernel` does, and run its outer loop, a `numba.prange`, in parallel threads."""
     return _compile(function, parallel=True)
 
 
 def uncached_kernel(function: _FunctionT) -> _FunctionT:
-    """Compile like `kernel`, but not kept on disk: for functions made at run time, which Numba cannot cache."""
+    """Compile a function as `kernel` does, but without keeping the machine code on disk.
+
+    It is for functions that are made while the program runs, because Numba cannot cache those.
+    """
     if _CONFIG.DISABLE_JIT:
         return function
     compiled: Any = numba.njit(**_OPTIONS)(function)
@@ -80,7 +89,7 @@ def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
 
 
 class _Cache(numba.core.caching.FunctionCache):
-    """Numba's file cache of one function: says when code is compiled, does without damaged files or a full disk."""
+    """Numba's file cache for one function, which reports compilations and tolerates damaged files and a full disk."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code for a signature, or None if there is none or its files are damaged."""
@@ -95,7 +104,10 @@ class _Cache(numba.core.caching.FunctionCache):
         return code
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the machine code for a signature; if that fails, it is compiled again in the next process."""
+        """Store the machine code for a signature on disk.
+
+        If that fails, the next process compiles the function again.
+        """
         try:
             super().save_overload(sig, data)
         except (OSError, EOFError, ValueError) as error:
@@ -133,7 +145,10 @@ def _source(function: Callable[..., Any]) -> Path:
 
 
 def _announce_compilation(source: Path) -> None:
-    """Print once per package, that of a Python file, that its code is compiled, which takes a while."""
+    """Print that the package of a Python file is compiled, which takes a while; print it only once per package.
+
+    Nothing is printed if `FELICITY_QUIET` is set.
+    """
     package = source.relative_to(project_root(source)).parts[0]
     if not os.environ.get("FELICITY_QUIET"):
         _print_once(f"{package}: compiling for this machine (once per version, some seconds) ...")
@@ -141,38 +156,39 @@ def _announce_compilation(source: Path) -> None:
 
 @functools.cache
 def _cache_root() -> Path:
-    """Return the folder `felicity_env` in `NUMBA_CACHE_DIR` or in the user's cache, or else one for this process.
+    """Return the folder that holds compiled code: `felicity_env` in `NUMBA_CACHE_DIR` or in the user's cache folder.
 
-    Numba's index files are pickles, so a folder that another user can write to could run that user's code. Such a
-    folder is not used.
+    If that folder cannot be used, it is a temporary folder for this process. Numba's index files are pickles, so
+    another user who can write to the folder could run code as this user. Such a folder is not used.
     """
-    for parent in _list_cache_parents():
-        folder = parent / "felicity_env"
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_private(folder) and os.access(folder, os.W_OK):
-                return folder
-        except OSError:
-            continue
+    try:
+        folder = _find_cache_parent() / "felicity_env"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_private(folder) and os.access(folder, os.W_OK):
+            return folder
+    except (OSError, RuntimeError):  # the folder cannot be made, or no home folder is known
+        pass
     private = Path(tempfile.mkdtemp(prefix="felicity_env-"))  # its mode is 0o700
     atexit.register(shutil.rmtree, private, ignore_errors=True)
     _report_once("no cache folder of this user can be written to, so code is compiled in every process")
     return private
 
 
-def _list_cache_parents() -> list[Path]:
-    """List the folders that may hold the cache, the one that the user named first."""
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    if named:
-        return [Path(named)]
-    try:
-        return [Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")]
-    except RuntimeError:  # no home folder is known
-        return []
+def _find_cache_parent() -> Path:
+    """Return the folder in which the cache of compiled code is created.
+
+    It is `NUMBA_CACHE_DIR` if that is set, and the user's cache folder if not. Raises `RuntimeError` if no home folder
+    is known.
+    """
+    named = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    return Path(named) if named else Path.home() / ".cache"
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether a folder belongs to this user and nobody else may write to it; always true outside POSIX."""
+    """Return whether a folder belongs to this user and nobody else may write to it.
+
+    Outside POSIX the result is always True.
+    """
     if not hasattr(os, "getuid"):
         return True
     status = folder.stat()

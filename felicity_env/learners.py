@@ -1,8 +1,9 @@
-"""Vectorised games in which learning seats decide and players move in all other seats.
+"""Vectorised games in which the caller decides for the learning seats, and players act in all other seats.
 
 `LearningGames` has any number of learning seats in each game, `SingleLearnerGames` exactly one. A step goes from one
-decision of a learner to the next decision of any learner; the players move in between, each in one call for all its
-games. When a game finishes, the next begins with a new seating. Rewards between two decisions are added up by seat.
+decision of a learner to the next decision of any learner. The players act in between: each is called once for all games
+in which it is to act. When a game finishes, the next begins with a new seating. Rewards between two decisions are added
+up by seat.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ Seating = Callable[[np.ndarray], np.ndarray]
 
 
 class CompiledLoop(NamedTuple):
-    """Arrays that compiled players use in a batch of B games, in addition to the buffers of the batch."""
+    """Arrays for players that run as compiled code in a batch of B games, in addition to the buffers of the batch."""
 
     numbers: np.ndarray  # int64 [B, MAX_SEATS]: number of the compiled player in each seat, or NOT_COMPILED
     rewards: np.ndarray  # float64 [B, MAX_SEATS]: the rewards of each move are added to it
@@ -34,7 +35,10 @@ class CompiledLoop(NamedTuple):
 
 
 def new_loop(batch: Batch) -> CompiledLoop:
-    """Return the arrays that compiled players use, for a batch in which no seat has a compiled player yet."""
+    """Create the additional arrays that compiled players need in a batch of games.
+
+    At first no seat has a compiled player.
+    """
     return CompiledLoop(
         numbers=np.full((batch.num_games, MAX_SEATS), NOT_COMPILED),
         rewards=np.zeros((batch.num_games, MAX_SEATS)),
@@ -44,11 +48,11 @@ def new_loop(batch: Batch) -> CompiledLoop:
 
 
 class CompiledPlayers(NamedTuple):
-    """Players that compiled code calls without Python, which is much faster when few games need many short decisions.
+    """Players that run as compiled code, without a Python call of `act` for their decisions.
 
-    play: function `play(buffers, settings, indices, loop)` that plays on in each game at `indices` while a compiled
-    player is to act, until the turn of another player or the end of the game. numbers: int64 [players], the number by
-    which `play` knows each player, or `NOT_COMPILED`.
+    This is much faster when few games need many short decisions. play: function `play(buffers, settings, indices,
+    loop)` that acts in each game at `indices` as long as a compiled player is to act there, or until the game is over.
+    numbers: int64 [players], the number by which `play` knows each player, or `NOT_COMPILED`.
     """
 
     play: Callable[..., None]
@@ -64,11 +68,14 @@ def _add_rewards(b, indices, rewards, terminated):
 
 
 class LearningGames:
-    """Vectorised games in which several seats may learn; they decide from `batch.observations` and `action_masks`.
+    """Vectorised games in which any number of seats may learn, and players act in the other seats.
+
+    The caller decides for the learning seats, from `batch.observations` and `batch.action_masks`.
 
     players: players that may sit in seats that do not learn. seating: function that takes the indices [K] of the games
-    about to begin and returns who sits in each seat, integers [K, MAX_SEATS]: an index of `players`, or `LEARNER`;
-    every game needs a learner. compiled: players that compiled code plays, without a call of their `act`.
+    about to begin and returns who sits in each seat, integers [K, MAX_SEATS]: an index of `players`, or `LEARNER`. Each
+    game needs at least one learner. compiled: those of `players` that run as compiled code, without a call of their
+    `act`.
 
     After a step: `rewards` float64 [B, MAX_SEATS], summed since the previous decision of a learner, and `terminated`
     bool [B].
@@ -86,20 +93,23 @@ class LearningGames:
         self.rewards = self._loop.rewards
 
     def begin(self) -> None:
-        """Begin with the current games of the batch (after its `reset`); play until a learner is to act in each."""
+        """Start from the current games of the batch, and let the players act until a learner is to act in each game.
+
+        Call it after `reset` of the batch.
+        """
         self.resume()
         self._play_others(self._all)
 
     def resume(self) -> None:
-        """Continue with the games that `Batch.restore` has restored; a learner must be to act in each."""
+        """Continue the games that `Batch.restore` has restored; in each of them a learner must be to act."""
         self.rewards[:], self.terminated[:] = 0.0, False
         self._seat_players(self._all)
 
     def step(self, actions: np.ndarray, indices: np.ndarray | None = None) -> None:
-        """Play one action of a learner in each game, and then the players until a learner is to act again.
+        """Play one action of a learner in each game, then let the players act until a learner is to act again.
 
-        actions: integers [B], or [K] if only the games at `indices` [K] are played. Raises `ValueError`, and plays
-        none, if any is illegal.
+        actions: integers [B], or [K] if only the games at `indices` [K] are played. Raises `ValueError` if any action
+        is illegal, and plays no action in this case.
         """
         self.batch.step(actions, indices)
         self.rewards[:], self.terminated[:] = 0.0, False
@@ -121,7 +131,10 @@ class LearningGames:
             self._loop.numbers[indices] = np.where(self.seating[indices] == LEARNER, NOT_COMPILED, numbers)
 
     def _add_up(self, indices: np.ndarray) -> None:
-        """Add the rewards of a step to those since the last decision; where a game finished, seat the next players."""
+        """Add the rewards of the latest step to the sums since the last decision of a learner.
+
+        In each game at `indices` that has finished, also choose the seats of the next game.
+        """
         _add_rewards(self.batch.buffers, indices, self.rewards, self._loop.terminated)
         self._begin_next(indices[self._loop.terminated[indices]])
 
@@ -142,7 +155,7 @@ class LearningGames:
             self._add_up(indices)
 
     def _play_compiled(self, indices: np.ndarray) -> None:
-        """Let compiled players act as long as it is their turn, also in new games that begin meanwhile."""
+        """Let compiled players act as long as it is their turn, also in games that begin after a finished one."""
         while self._compiled is not None and len(indices):
             self._compiled.play(self.batch.buffers, self.batch.settings, indices, self._loop)
             indices = indices[self._loop.terminated[indices]]
@@ -150,7 +163,11 @@ class LearningGames:
 
 
 def collect_actions(players: Sequence[Player], acting: np.ndarray, batch: Batch, indices: np.ndarray) -> np.ndarray:
-    """Return the actions [K] for the games at `indices` [K], where players[acting[k]] acts; call each player once."""
+    """Return the actions of the players to act in the games at `indices` [K], as integers [K].
+
+    acting: integers [K], the index in `players` of the player to act in each of these games. Each player is called at
+    most once, for all its games together.
+    """
     actions = np.empty(len(indices), np.int64)
     for number, player in enumerate(players):
         own = acting == number
@@ -160,13 +177,13 @@ def collect_actions(players: Sequence[Player], acting: np.ndarray, batch: Batch,
 
 
 class SingleLearnerGames:
-    """Vectorised games with one learning seat in each; the learner changes its seat from game to game.
+    """Vectorised games with one learning seat in each; the learner's seat changes from game to game by default.
 
     players: players that may sit in the other seats. opponents: function that takes the indices [K] of the games about
-    to begin and returns the index of the player in each seat, counted clockwise from the learner: integers
-    [K, MAX_SEATS] (the first column is ignored). Without it the players sit in their order, or the only one in all
-    seats. seat: the learner's seat, or None to change it from game to game. compiled: players that compiled code plays,
-    without a call of their `act`.
+    to begin and returns the index of the player in each seat, counted clockwise from the learner: integers [K,
+    MAX_SEATS] (the first column is ignored). By default the players sit clockwise from the learner in the order of the
+    list, and a single player sits in all other seats. seat: the learner's seat, or None to change it from game to game.
+    compiled: those of `players` that run as compiled code, without a call of their `act`.
 
     The learner decides from `observations` and `action_masks`. After a step: `rewards` float64 [B], `terminated`
     bool [B], and where terminated `final_observations` float32 [B, OBS_SIZE] and `final_seats` int64 [B].
@@ -195,7 +212,10 @@ class SingleLearnerGames:
         self.begin()
 
     def begin(self) -> None:
-        """Begin with the current games of the batch (after its `reset`); play until the learner is to act in each."""
+        """Start from the current games of the batch, and let the players act until the learner is to act in each game.
+
+        Call it after `reset` of the batch.
+        """
         seed = np.uint64(self.batch.seed)
         # The learner's first seat is random in each game; from there it rotates.
         first = [int(mix(np.uint64(mix(seed)) + np.uint64(game))) >> 33 for game in self._all]
@@ -204,9 +224,11 @@ class SingleLearnerGames:
         self.games.begin()
 
     def step(self, actions: np.ndarray, *, abandon: np.ndarray | None = None) -> None:
-        """Play the learner's `actions`, integers [B]; raise `ValueError`, and play none, if any is illegal.
+        """Play one action of the learner in each game, then let the players act until the learner is to act again.
 
-        abandon: indices of games that are ended instead; the learner's reward there is `ABANDON_REWARD`.
+        actions: integers [B]. Raises `ValueError` if any action to play is illegal, and plays none in this case.
+        abandon: indices of games to end without playing their action; the learner's reward in these games is
+        `ABANDON_REWARD`.
         """
         actions = to_actions(actions, len(self._all))
         seats = self.seats.copy()
@@ -226,7 +248,11 @@ class SingleLearnerGames:
         return np.broadcast_to(order, (len(indices), MAX_SEATS))
 
     def _choose_seating(self, indices: np.ndarray) -> np.ndarray:
-        """Return who sits in each seat of the games about to begin: the learner, and players placed relative to it."""
+        """Choose the learner's seat in the games about to begin, and return who sits in each of their seats.
+
+        The result holds indices of players, and `LEARNER` for the learner. The players are placed relative to the
+        learner.
+        """
         num_players = self.batch.num_players[indices].astype(np.int64)
         rotated = (self._first_seats[indices] + self.batch.episodes[indices]) % num_players
         self.seats[indices] = rotated if self._fixed_seat is None else self._fixed_seat
@@ -235,7 +261,10 @@ class SingleLearnerGames:
         return np.where(relative_seats == 0, LEARNER, seating)
 
     def _keep_final_observations(self, seats: np.ndarray) -> None:
-        """Store the final observation of each finished game for its learner, who sat in `seats`."""
+        """Store the learner's seat and final observation of each finished game.
+
+        seats: the learner's seat in each game before the step, because the next games may have begun with other seats.
+        """
         indices = np.flatnonzero(self.terminated)
         self.final_seats[indices] = seats[indices]
         final = np.empty((len(indices), OBS_SIZE), np.float32)

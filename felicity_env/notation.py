@@ -8,11 +8,11 @@
     1: 15 R -8 8 | 1 3 - 4 - -
     2: D 3 5
 
-The first line names the format and `RULES_VERSION`. A standard setup is written `players 3`, `4` or `5`; any other is
-spelled out with a line `setup FIELD VALUE` for each field of `Setup`. The deal follows; seats count from 0. Then there
-is one line per round: the cards in the order placed (the dummy's is in the deal), `|`, and the auction in turn, where a
-number is a bid and `-` a pass. A game may stop anywhere. Blank lines, and everything from `#` to the end of a line, are
-ignored.
+The first line names the format and `RULES_VERSION`. A standard setup is written `players 3`, `4` or `5`; any other
+setup is written as one line `setup FIELD VALUE` for each field of `Setup`. The lines of the deal follow; seats are
+numbered from 0. Then there is one line per round: the cards in the order placed (the dummy's card is in the deal), `|`,
+and the bids and passes in their order, where a number is a bid and `-` is a pass. The text of an unfinished game may
+stop after any action. Blank lines, and everything from `#` to the end of a line, are ignored.
 
 Cats are written by their value; `R` is the rabbit, `D` the large dog, `d` the small dog.
 """
@@ -49,14 +49,20 @@ _STANDARD = {str(players): standard_setup(players) for players in STANDARD_PLAYE
 
 
 def parse_card(text: str) -> int:
-    """Return the card of a text such as `15` or `R`; raise `ValueError` listing the ten texts if it is none of them."""
+    """Convert the text of a card, such as `15` or `R`, to the number of the card, 0 to 9.
+
+    Raises `ValueError` with a list of the ten valid texts if the text is not one of them.
+    """
     if text not in CARD_TEXTS:
         raise ValueError(f"{text!r} is no card; cards are {' '.join(CARD_TEXTS)}")
     return CARD_TEXTS.index(text)
 
 
 def parse_action(text: str) -> int:
-    """Return the action of a text such as `place 15`, `pass` or `bid 7`; raise `ValueError` for any other text."""
+    """Convert the text of an action, such as `place 15`, `pass` or `bid 7`, to the number of the action.
+
+    Raises `ValueError` if the text is not an action.
+    """
     match text.split():
         case ["place", card]:
             return parse_card(card)
@@ -74,7 +80,10 @@ def _parse_bid(text: str) -> int:
 
 
 def _parse_call(text: str) -> int:
-    """Parse a word of the auction in a line of notation into an action: a number is a bid, `-` a pass."""
+    """Convert a word from the auction part of a game text to an action: a number is a bid, and `-` is a pass.
+
+    Raises `ValueError` if the word is neither of them.
+    """
     try:
         return PASS if text == PASS_SIGN else PASS + _parse_bid(text)
     except ValueError as error:
@@ -85,7 +94,10 @@ def _parse_call(text: str) -> int:
 
 
 def dumps(game: Game) -> str:
-    """Convert a game record to text, from which `loads` reads an equal one; raise `ValueError` if it is impossible."""
+    """Convert a game record to text, from which `loads` reads an equal record.
+
+    Raises `ValueError` if the record has an impossible deal or an illegal action.
+    """
     check_overrides(game.setup, vars(game.deal))
     head = [f"{FORMAT} {RULES_VERSION}", *_write_setup(game.setup), *_write_deal(game.deal)]
     rounds = _write_rounds(game)
@@ -126,18 +138,18 @@ def _write_rounds(game: Game) -> list[str]:
 
 
 class _Line(NamedTuple):
-    """Line of text that is not empty: its number in the text, counted from 1, and its words."""
+    """Line of a game text: its number in the text, counted from 1, and its words without comments."""
 
     number: int
     words: list[str]
 
     def error(self, reason: object) -> ValueError:
-        """Return a `ValueError` whose message names this line and the reason."""
+        """Return a `ValueError` whose message gives the number of this line of the text and the reason."""
         return ValueError(f"line {self.number}: {reason}")
 
 
 class _Turn(NamedTuple):
-    """Action from a game record, with its round number and the line of the text that it is on."""
+    """Action that was read from a game text, with the number of its round and the line that it is on."""
 
     action: int
     round: int
@@ -145,7 +157,10 @@ class _Turn(NamedTuple):
 
 
 def loads(text: str) -> Game:
-    """Read a game record from text and check it by a replay; raise `ValueError` naming the line and the fault."""
+    """Read a game record from its text, and check every action by replaying the game.
+
+    Raises `ValueError` with the number of the faulty line and the fault.
+    """
     written = text.removeprefix(_BYTE_ORDER_MARK).splitlines()
     lines = [_Line(number, line.partition("#")[0].split()) for number, line in enumerate(written, 1)]
     end = _Line(len(lines) + 1, ["the", "end"])
@@ -174,7 +189,11 @@ def _check_first_line(line: _Line) -> None:
 
 
 def _read_head(lines: list[_Line]) -> dict[str, _Line]:
-    """Return {key: rest of its line} for lines about setup and deal; keys are such as `players`, `deal removed`."""
+    """Convert the lines about setup and deal to a dictionary from the key of each line to the rest of the line.
+
+    A key is the first word or words of a line, such as `players` or `deal removed`. Raises `ValueError` if a key is
+    unknown or appears twice.
+    """
     head: dict[str, _Line] = {}
     for line in lines:
         size = 1 if line.words[0] == "players" else 2
@@ -229,7 +248,10 @@ def _read_deal(setup: Setup, head: dict[str, _Line], after: _Line) -> Deal:
 
 
 def _check_part(setup: Setup, key: str, value: Any, line: _Line) -> None:
-    """Raise `ValueError` naming the line unless a part of the deal is possible in `setup`."""
+    """Check that a part of the deal, such as the removed cards, is possible in a setup.
+
+    Raises `ValueError` with the number of the line and the fault if it is impossible.
+    """
     absent = [card for card in value if card not in setup.cards] if isinstance(value, tuple) else []
     if absent:
         raise line.error(f"`deal {key}`: {card_text(absent[0])} is not in this game; it has {cards_text(setup.cards)}")

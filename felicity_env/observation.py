@@ -86,7 +86,10 @@ PRIVILEGED_SECTIONS = (
 
 
 def offsets(sections: tuple[Section, ...], start: int = 0) -> Any:
-    """Return the index of each section's first entry as a named tuple of ints, which compiled code can read."""
+    """Return the index of each section's first entry in the observation vector, as a named tuple of ints.
+
+    Compiled code can read such a tuple. start: index of the first section.
+    """
     places = np.cumsum([start] + [section.size for section in sections]).tolist()
     return namedtuple("At", [section.name for section in sections])(*places[:-1])
 
@@ -103,7 +106,7 @@ PRIVILEGED_SIZE = OBS_SIZE + sum(section.size for section in PRIVILEGED_SECTIONS
 
 @kernel
 def observe(state: State, seat: int, open_mice: bool, out: np.ndarray) -> None:
-    """Write the observation of `seat` into `out`, float32 [OBS_SIZE]; use nothing that the seat may not know."""
+    """Write the observation of `seat` into `out`, float32 [OBS_SIZE], from only what the seat may know."""
     out[:] = 0.0
     _write_table(state, seat, out)
     _write_cards(state, seat, out)
@@ -131,7 +134,7 @@ def _write_table(state, seat, out):
 
 @kernel
 def can_see(state: State, slot: int, seat: int) -> bool:
-    """Return whether `seat` knows the card in `slot`: it is face up or its own (R8.1)."""
+    """Return whether `seat` knows the card in `slot` of the row: it is face up, or the seat placed it (R8.1)."""
     return (slot < state.face_up) | (slot == own_slot(state, seat))
 
 
@@ -193,7 +196,10 @@ def _write_last_round(state, seat, out):
 
 @kernel
 def observe_everything(state: State, seat: int, out: np.ndarray) -> None:
-    """Write the full state, hidden cards too, relative to `seat` into `out` [PRIVILEGED_SIZE]; for critics only."""
+    """Write the full state, with all hidden cards, as numbers into `out`: input for a critic, never for a player.
+
+    out: float32 [PRIVILEGED_SIZE]. Seats are relative to `seat`.
+    """
     out[:] = 0.0
     observe(state, seat, True, out[:OBS_SIZE])
     if state.seat != NO_SEAT:
@@ -214,8 +220,8 @@ def observe_everything(state: State, seat: int, out: np.ndarray) -> None:
 def describe(observation: np.ndarray) -> dict[str, Any]:
     """Decode one observation [OBS_SIZE] into plain Python values; the exact inverse of `observe`.
 
-    Seats are relative (0 is the observing seat), cards are 0..9 in the order of R1.1. Raises `ValueError` on another
-    shape, or on numbers that are not finite.
+    Seats are relative (0 is the observing seat), cards are 0..9 in the order of R1.1. Raises `ValueError` if
+    the array has another shape or holds numbers that are not finite.
 
     Keys
 

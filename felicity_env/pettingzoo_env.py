@@ -1,4 +1,6 @@
-"""PettingZoo environment of Felicity (AEC: the agents act one after another). A game of random actions::
+"""PettingZoo environment of the game Felicity, in which agents act one after another (AEC).
+
+This code plays a game of random actions::
 
     from felicity_env import felicity_v0
 
@@ -43,7 +45,10 @@ _IN_PLAY = (  # attributes that change during a game; `clone` copies them
 
 @kernel
 def _play(states: np.ndarray, action: int, code: int, rewards: np.ndarray) -> int:
-    """Play `action` in states[0], write its rewards; return the next seat, NO_SEAT, or _ILLEGAL (no change)."""
+    """Play an action in the game states[0], write the reward of each seat, and return the seat to act next.
+
+    Returns NO_SEAT if the game is over. If the action is illegal, returns _ILLEGAL and changes nothing.
+    """
     if not is_legal(states[0], action):
         return _ILLEGAL
     step(states[0], action)
@@ -70,10 +75,11 @@ def env(
     render_mode: str | None = None,
     setup: Setup | str | None = None,
 ) -> AECEnv:
-    """Return `raw_env` in PettingZoo's usual wrappers, in which an illegal action ends the game.
+    """Create the PettingZoo environment of Felicity, in PettingZoo's usual wrappers.
 
-    The agent that played it gets reward -1, the others 0. The arguments are those of `raw_env`, whose docstring is the
-    reference; the attribute `unwrapped` is the `raw_env` itself.
+    An illegal action ends the game: the agent that played it gets reward -1, and all other agents get 0. The arguments
+    are those of `raw_env`, and its docstring explains them. The attribute `unwrapped` is the environment without
+    wrappers.
     """
     raw = raw_env(num_players, reward=reward, open_mice=open_mice, render_mode=render_mode, setup=setup)
     wrapped = TerminateIllegalWrapper(raw, illegal_reward=-1)
@@ -81,14 +87,14 @@ def env(
 
 
 class raw_env(AECEnv):
-    """Felicity as a PettingZoo AEC environment without wrappers.
+    """PettingZoo AEC environment of the game Felicity, without wrappers.
 
     Arguments
         - num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
         - reward: "win", "margin", "score" or "round"; see Rewards.
         - open_mice: show each agent how many mice the others hold, which follows from public payments (R8.2).
         - render_mode: "ansi" (`render` returns text), "human" (text is printed at `reset` and after each step) or None;
-          any other raises `TypeError`. At the end the text is the final table.
+          any other value raises `TypeError`. At the end the text is the final table.
         - setup: a `Setup`, the name of one in `SETUPS`, or a file that ends in .json with the fields of `Setup`.
 
     Agents
@@ -110,28 +116,31 @@ class raw_env(AECEnv):
         - "win": at the end 1/k to each of k winners, 0 to the others.
         - "margin": at the end the agent's score minus the mean score of the others.
         - "score": at the end the agent's score (mice and cat points).
-        - "round": at the end of every round the change of its mice and cat points; sums to score - 15.
+        - "round": at the end of every round the change of the agent's mice and cat points. Over a game the sum is
+          score - mice at the beginning, which is score - 15 in the standard setups.
 
     Options of `reset`
         `{"deal": {"removed": [card of each seat], "dummy": [nine cards in the order turned], "start_seat": seat}}` sets
-        parts of the deal; the rest is drawn from the seed. Keys other than "deal" are ignored; unknown keys inside it
-        are errors. "dummy" is only for setups with a dummy (3 players).
+        parts of the deal; all other parts are drawn from the seed. Keys other than "deal" are ignored. Unknown keys in
+        the value of "deal" are errors. "dummy" is only for setups with a dummy (3 players).
 
     Infos
         Empty during the game. At the end `infos[agent]` has `score`, `cat_points`, `mice` and `rank` (1 is best; after
         score, cat points decide; full ties share a rank).
 
     Errors
-        `ValueError`, which leaves the environment unchanged: an illegal action (the message names seat, action and what
-        is legal), an impossible deal, a seed outside 0..2**63 - 1, an unknown agent, a step before `reset`.
+        These raise `ValueError` and leave the environment unchanged: an illegal action (the message names the seat, the
+        action and the legal actions), an impossible deal, a seed outside 0..2**63 - 1, an unknown agent, and a step
+        before `reset`.
 
     Metadata
         `rules_version` and `observation_version` increase when stored games or trained policies no longer fit.
 
     Methods in addition to PettingZoo's
-        - view(): what the seat to act may know, for a player's `act`. information_state(agent): all that it has seen.
+        - view(): what the seat to act may know, for a player's `act`.
+        - information_state(agent): all that the agent has seen since the deal.
         - render_all(): text with every hidden card. clone(), restore(state): save and restore the game.
-        - game, load(game): get or set the game so far as setup, deal and actions (`notation` converts it to text).
+        - game, load(game): get or replace the record of the game, which `notation` converts to text.
     """
 
     metadata = {  # noqa: RUF012 - PettingZoo declares it on the instance
@@ -168,11 +177,17 @@ class raw_env(AECEnv):
         self.agents = []
 
     def observation_space(self, agent: str | int) -> Dict:
-        """Return an agent's observation space, a dict of "observation" and "action_mask"; it is equal for all."""
+        """Return the observation space of an agent, a dict of "observation" and "action_mask".
+
+        All agents have equal spaces.
+        """
         return self._observation_spaces[self._find_seat(agent)]
 
     def action_space(self, agent: str | int) -> Discrete:
-        """Return an agent's action space: 0..9 place that card, 10 passes, 10 + b bids b mice."""
+        """Return the action space of an agent, `Discrete(74)`.
+
+        Actions 0 to 9 place the card with that number, 10 passes, and 10 + b bids b mice.
+        """
         return self._action_spaces[self._find_seat(agent)]
 
     # --- playing ---
@@ -180,9 +195,10 @@ class raw_env(AECEnv):
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
         """Deal a new game and begin it.
 
-        seed: 0 to 2**63 - 1; without it the next game of the last seed's stream is dealt (at first: of a random seed).
-        options: parts of the deal to set, see the docstring of the class.
-        Raises `ValueError` naming the fault, and then leaves the game unchanged.
+        seed: integer from 0 to 2**63 - 1, which begins a new sequence of games. Without a seed, the next game of the
+        sequence is dealt; at the first call the sequence begins with a random seed. options: parts of the deal to set,
+        see the docstring of the class. Raises `ValueError` naming the fault, and leaves the game unchanged, if the seed
+        or the deal is impossible.
         """
         stream, episode = self._find_next_game(seed)
         self._deal = draw_deal(self.setup, _compute_game_seed(stream, episode), (options or {}).get("deal"))
@@ -202,7 +218,10 @@ class raw_env(AECEnv):
             self.render()
 
     def _find_next_game(self, seed: int | None) -> tuple[int, int]:
-        """Return the seed of the stream of games and the index of the next game in it."""
+        """Return the seed of the sequence of games that an environment plays, and the index of its next game.
+
+        A given seed begins a new sequence at index 0.
+        """
         if seed is not None:
             return check_seed(seed), 0
         if self._stream is None:
@@ -210,7 +229,11 @@ class raw_env(AECEnv):
         return self._stream, self._episode + 1
 
     def step(self, action: int | None) -> None:
-        """Play an action of the agent to act (`agent_selection`); it must be None once the game is over."""
+        """Play an action for the agent to act, which is `agent_selection`.
+
+        Once the game is over, the action must be None. Raises `ValueError`, and changes nothing, if the action is
+        illegal.
+        """
         if not self.agents:
             raise ValueError("no game is being played: call reset()")
         agent = self.agent_selection
@@ -241,7 +264,10 @@ class raw_env(AECEnv):
         self._was_dead_step(action)
 
     def _finish(self) -> None:
-        """Terminate all agents at the end of the game; each must then step None once, in the order of the seats."""
+        """Set the termination flag and the final info (score, cat points, mice and rank) of each agent after a game.
+
+        PettingZoo then expects one `step(None)` for each agent, in the order of the seats.
+        """
         state = self._states[0]
         for seat, agent in enumerate(self.agents):
             self.terminations[agent] = True
@@ -262,9 +288,10 @@ class raw_env(AECEnv):
         return {"observation": observation, "action_mask": mask}
 
     def view(self) -> View:
-        """Return what the seat to act may know, as a view of one decision, for a player's `act`.
+        """Return what the seat to act may know, as a view of one decision, which a player's `act` takes.
 
-        After `reset(seed=batch.game_seeds[k])` a player acts as in game k of the batch. Raises `ValueError` at the end.
+        The random bits in the view follow from the game's seed: after `reset(seed=batch.game_seeds[k])` a player acts
+        as in game k of the `Batch`. Raises `ValueError` once the game is over.
         """
         seat = int(self._get_states()[0].seat)
         if seat == NO_SEAT:
@@ -279,7 +306,10 @@ class raw_env(AECEnv):
         return self._states
 
     def _find_seat(self, agent: str | int) -> int:
-        """Return the seat of an agent, given its name or its seat; raise `ValueError` if there is none."""
+        """Return the seat number of an agent, given its name, such as `player_0`, or the seat number itself.
+
+        Raises `ValueError` if there is no such agent.
+        """
         if isinstance(agent, str) and agent in self._seats:
             return self._seats[agent]
         if is_integer(agent) and 0 <= int(agent) < self.setup.seats:
@@ -289,17 +319,26 @@ class raw_env(AECEnv):
         )
 
     def information_state(self, agent: str | int) -> list[Event]:
-        """Return all that an agent has seen since the deal, in order; `encode_information_state` makes it an array."""
+        """Return a list of all events that an agent has seen since the deal, in order.
+
+        The function `information.encode_information_state` converts the list to an array.
+        """
         return information_state(self.game, self._find_seat(agent))
 
     def state(self) -> np.ndarray:
-        """Return the full state, with all cards, relative to seat 0, float32 [PRIVILEGED_SIZE]; for critics only."""
+        """Return the full state of the game, with all hidden cards, as numbers: input for a critic, never for a player.
+
+        The array is float32 [PRIVILEGED_SIZE]. Seats are relative to seat 0.
+        """
         out = np.empty(PRIVILEGED_SIZE, np.float32)
         _write_everything(self._get_states(), out)
         return out
 
     def render(self) -> str | None:
-        """Draw the table as text, as the seat to act may know it; return it ("ansi") or print it ("human")."""
+        """Render the table as text, with only what the seat to act may know.
+
+        The text is returned if `render_mode` is "ansi", and printed if it is "human".
+        """
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
             return None
@@ -326,7 +365,11 @@ class raw_env(AECEnv):
         return Game(self.setup, self._deal, tuple(self._actions))
 
     def load(self, game: Game) -> None:
-        """Continue after the last action of a game record; raise `ValueError` and change nothing if it does not fit."""
+        """Replace the current game by a recorded one, and continue after its last action.
+
+        Raises `ValueError`, and changes nothing, if the record has another setup, an impossible deal or an illegal
+        action.
+        """
         if game.setup != self.setup:
             raise ValueError(f"this environment plays {self.setup}, the game has {game.setup}")
         check_overrides(self.setup, vars(game.deal))
@@ -336,12 +379,18 @@ class raw_env(AECEnv):
             self.step(action)
 
     def clone(self) -> dict[str, Any]:
-        """Return a copy of the game with its history and all hidden cards, which `restore` takes; not for players."""
+        """Return a copy of the game in progress, from which `restore` can continue it.
+
+        The copy contains the history of the game and all hidden cards, so a player must not see it.
+        """
         self._get_states()
         return {"setup": self.setup} | {name: copy.deepcopy(getattr(self, name)) for name in _IN_PLAY}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore the game that `clone` returned, from this or another environment of the same setup."""
+        """Continue a game from a copy that `clone` returned, in this or another environment.
+
+        Raises `ValueError` if the copy is from an environment with another setup.
+        """
         if state["setup"] != self.setup:
             raise ValueError(f"this environment plays {self.setup}, the state has {state['setup']}")
         for name in _IN_PLAY:
@@ -349,7 +398,10 @@ class raw_env(AECEnv):
 
 
 def _compute_game_seed(stream: int, episode: int) -> int:
-    """Return the seed of a game in the stream of one environment; the seed of the first is that given to `reset`."""
+    """Return the seed of one game in the sequence of games that an environment plays.
+
+    stream: seed that was given to `reset`; it is also the seed of the first game. episode: index of the game, from 0.
+    """
     return stream if episode == 0 else game_seed(stream, 0, episode)
 
 

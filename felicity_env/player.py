@@ -1,4 +1,4 @@
-"""Interface of players: a view holds a batch of decisions and what the acting seats may know; a player decides them."""
+"""Interface of players: a `View` holds decisions to take, and a `Player` chooses an action for each of them."""
 
 from functools import cached_property
 from typing import Protocol
@@ -16,9 +16,10 @@ from felicity_env.state_check import check_states
 class View:
     """Input of a player: B decisions to take, with what the seats to act may know and nothing else.
 
-    states: only what the seats to act may know, STATE [B] (see `information.redact`). seats: int64 [B], the seats to
-    act. seeds: uint64 [B], random bits for each decision; they depend on the game, the seat and its decision number
-    alone. Raises `ValueError` unless the arrays have these types and every state is a position of a game to play.
+    states: STATE [B], with only what the seats to act may know (see `information.redact`). seats: int64 [B], the seats
+    to act. seeds: uint64 [B], random bits for each decision, which depend only on the game, the seat and the number of
+    the seat's decision. Raises `ValueError` unless the arrays have these types and every state is a possible position
+    before the end of a game.
     """
 
     def __init__(self, states: np.ndarray, seats: np.ndarray, seeds: np.ndarray) -> None:
@@ -26,7 +27,7 @@ class View:
 
     @classmethod
     def make_unchecked(cls, states: np.ndarray, seats: np.ndarray, seeds: np.ndarray) -> "View":
-        """Make a view without any check, from arrays that are known to be those of positions to play."""
+        """Create a view from arrays that are known to be correct, without checking them."""
         view = cls.__new__(cls)
         view.states, view.seats, view.seeds = states, seats, seeds
         return view
@@ -53,7 +54,10 @@ class View:
 
 
 def _check_view(states: np.ndarray, seats: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arrays of a view, contiguous; raise `ValueError` naming the one that is wrong."""
+    """Check the three arrays of a view, and return them as contiguous arrays.
+
+    Raises `ValueError` naming the array that is wrong.
+    """
     states, seats, seeds = (np.ascontiguousarray(array) for array in (states, seats, seeds))
     if states.ndim != 1 or states.dtype != STATE:
         raise ValueError(f"states must be a row of records of STATE, not {states.dtype.name} {list(states.shape)}")
@@ -91,7 +95,7 @@ def write_observations(states: np.ndarray, seats: np.ndarray, open_mice: bool, o
 
 @kernel
 def random_action(state: State, bits: RandomBits) -> int:
-    """Draw a legal action of the acting seat; all are equally likely."""
+    """Draw a random legal action of the acting seat; all legal actions are equally likely."""
     return nth_legal_action(state, draw_below(bits, num_legal_actions(state)))
 
 

@@ -1,7 +1,7 @@
 """Seeds and random numbers by SplitMix64 (Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195).
 
 The functions return the same numbers compiled and as plain Python. Nothing here keeps state: a draw is a function of
-64 random bits. So results do not depend on the order in which games or seats are handled, nor on the machine.
+64 random bits. Results therefore depend neither on the order in which games or seats are handled, nor on the machine.
 """
 
 from numbers import Integral
@@ -32,7 +32,7 @@ def mix(bits: RandomBits) -> RandomBits:
 
 @kernel
 def split(bits: RandomBits, part: Any) -> RandomBits:
-    """Return new random bits for the index `part`; different parts begin independent streams of random numbers."""
+    """Return random bits derived from `bits` and the index `part`; different indices begin independent streams."""
     return mix(mix(np.uint64(bits)) ^ mix(np.uint64(part)))
 
 
@@ -56,7 +56,10 @@ def open_uniform(bits: RandomBits) -> float:
 
 @kernel
 def next_game_seed(seed: RandomBits, game: Any, episode: Any) -> RandomBits:
-    """Return the seed of an episode of a game in a batch; as `game_seed`, but for compiled code and without checks."""
+    """Return the seed of one episode of one game in a batch that has the given seed.
+
+    The result is that of `game_seed`. Compiled code can call this function, which does not check its arguments.
+    """
     stream = mix(np.uint64(seed)) ^ np.uint64(game)
     return mix(mix(stream) ^ np.uint64(episode)) >> np.uint64(1)
 
@@ -73,12 +76,18 @@ def decision_seed(game: RandomBits, seat: Any, decision: Any) -> RandomBits:
 
 
 def check_seed(seed: object) -> int:
-    """Return `seed` as an int; raise `ValueError` unless it is an integer from 0 to 2**63 - 1."""
+    """Check that a seed is an integer from 0 to 2**63 - 1, and return it as an int.
+
+    Raises `ValueError` for any other value.
+    """
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) <= MAX_SEED:
         raise ValueError(f"seed must be an integer from 0 to 2**63 - 1, not {seed!r}")
     return int(seed)
 
 
 def game_seed(seed: int, game: int, episode: int) -> int:
-    """Return the seed of an episode of game `game` in `Batch(seed=seed)`; `raw_env.reset` with it deals that game."""
+    """Return the seed of one episode of the game number `game` in `Batch(seed=seed)`.
+
+    `raw_env.reset` with the returned seed deals the same game.
+    """
     return int(next_game_seed(check_seed(seed), check_seed(game), check_seed(episode)))

@@ -1,4 +1,7 @@
-"""Reward functions: the reward of each seat for a step. The rules of the game define only scores."""
+"""Reward functions, which compute the reward of each seat for a step.
+
+The rules of the game define only scores.
+"""
 
 import numpy as np
 

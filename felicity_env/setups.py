@@ -1,4 +1,7 @@
-"""Setups by name: add an entry to `SETUPS`, and all commands accept its name. Users' own are JSON files."""
+"""Setups of the game by name, such as `standard-4`, and setups that users define in JSON files.
+
+To add a setup, add an entry to `SETUPS`. All commands then accept its name.
+"""
 
 import hashlib
 import json
@@ -18,7 +21,10 @@ STANDARD_PLAYERS = (3, 4, 5)
 
 
 def standard_setup(num_players: int) -> Setup:
-    """Return the standard setup for 3, 4 or 5 players; raise `ValueError` for another number."""
+    """Return the standard setup of the game for 3, 4 or 5 players.
+
+    Raises `ValueError` if the number of players is any other value.
+    """
     if not is_integer(num_players) or int(num_players) not in STANDARD_PLAYERS:
         raise ValueError(f"num_players must be one of {list(STANDARD_PLAYERS)}, not {num_players!r}")
     return SETUPS[f"standard-{num_players}"]
@@ -27,8 +33,8 @@ def standard_setup(num_players: int) -> Setup:
 def find_setup(setup: Setup | str | Path) -> Setup:
     """Return a setup, given the setup itself, its name in `SETUPS`, or a JSON file that defines it.
 
-    The file holds the fields of `Setup`, such as {"seats": 4, "mouse_cards": [2, 4, 8], "bank": 27}.
-    Raises `ValueError` naming the fault and the known names.
+    The file holds the fields of `Setup`, such as {"seats": 4, "mouse_cards": [2, 4, 8], "bank": 27}. Raises
+    `ValueError` with the reason if the name is unknown, or if the file cannot be read or defines no possible setup.
     """
     if isinstance(setup, Setup):
         return setup
@@ -43,7 +49,8 @@ def find_setup(setup: Setup | str | Path) -> Setup:
 def choose_setup(num_players: Any, setup: Any) -> Setup:
     """Return the given setup, or the standard setup for `num_players` if `setup` is None.
 
-    With a setup, raises `ValueError` unless `num_players` is 4 (the default) or the number of its seats.
+    If a setup is given, `num_players` must be the number of its seats, or 4, which is the default where callers leave
+    it out. Any other number raises `ValueError`.
     """
     if setup is None:
         return standard_setup(num_players)
@@ -54,7 +61,10 @@ def choose_setup(num_players: Any, setup: Any) -> Setup:
 
 
 def setup_name(setup: Setup) -> str:
-    """Return the name of a setup; without one in `SETUPS`, `custom-SEATS-DIGEST` with 8 hex digits of its fields."""
+    """Return the name of a setup: its name in `SETUPS`, or a name computed from its fields.
+
+    The computed name is `custom-SEATS-DIGEST`: the number of seats, and 8 hex digits of a hash of all fields.
+    """
     for name, known in SETUPS.items():
         if known == setup:
             return name
@@ -63,7 +73,10 @@ def setup_name(setup: Setup) -> str:
 
 
 def describe_setup(setup: Setup) -> dict[str, Any]:
-    """Return the name of a setup and its number of players, as a row of stored results begins with them."""
+    """Return a dictionary with the name ("setup") and the number of seats ("num_players") of a setup.
+
+    Rows of stored results begin with these two entries.
+    """
     return {"setup": setup_name(setup), "num_players": setup.seats}
 
 

@@ -50,7 +50,10 @@ _MOST_POINTS = MAX_ROUNDS * MAX_SLOTS * max(CARD_VALUES)
 
 @kernel
 def find_fault(state: State) -> int:
-    """Return the index in `FAULTS` of the reason why a state, masked or not, belongs to no game; 0 if it may."""
+    """Check whether a state is possible in any game; return the number of its first fault, or 0 if it has none.
+
+    The number is an index of `FAULTS`. Cards of the state may be masked.
+    """
     if not _has_possible_setup(state):
         return 1
     if not _has_possible_turn(state):
@@ -71,9 +74,10 @@ def find_fault(state: State) -> int:
 
 @kernel
 def find_fault_in_game(state: State, blank: State) -> int:
-    """Return the index in `FAULTS` of the reason why a state is no full state of a game that begins as `blank`, or 0.
+    """Check whether a state is possible in one given game; return the number of its first fault, or 0 if it has none.
 
-    blank: the state before the deal, see `Setup.blank_state`.
+    The number is an index of `FAULTS`. A masked card is a fault. blank: the state of this game before the deal, see
+    `Setup.blank_state`.
     """
     fault = find_fault(state)
     if fault:
@@ -85,7 +89,10 @@ def find_fault_in_game(state: State, blank: State) -> int:
 
 @kernel
 def _has_setup(state, blank):
-    """Return whether a state has the setup of `blank`, the state before a deal, and all of its mice (F1)."""
+    """Return whether a state has the same setup and the same total number of mice (F1) as `blank`.
+
+    blank: state before the deal.
+    """
     same = state.num_seats == blank.num_seats and state.has_dummy == blank.has_dummy and state.deck == blank.deck
     same = same and state.num_rounds == blank.num_rounds
     same = same and (state.removed[0] == NO_CARD) == (blank.removed[0] == NO_CARD)
@@ -153,7 +160,11 @@ def _has_possible_row(state):
 
 @kernel
 def _has_own_cards(state, seat):
-    """Return whether the removed card, hand, earlier cards and placed card of a seat make up its set, each once."""
+    """Return whether all cards of a seat together can be its set, with each card once.
+
+    They are its removed card, its hand, the cards that it placed in earlier rounds and its card in the row. Some may be
+    masked.
+    """
     hand, played, removed = state.hands[seat], state.played[seat], state.removed[seat]
     if seat >= state.num_seats:
         return hand == 0 and played == 0
@@ -188,7 +199,7 @@ def _hides_card(state, seat):
 
 @kernel
 def _has_dummy_cards(state):
-    """Return whether the dummy's pile, its earlier cards and its card in the row fit together."""
+    """Return whether the dummy's pile, its cards of earlier rounds and its card in the row agree with each other."""
     if not state.has_dummy:
         possible = state.played[DUMMY] == 0
         for turn in range(MAX_ROUNDS):
@@ -285,7 +296,10 @@ def _find_first_fault_in_games(states, blanks, setup_numbers, out):
 
 
 def check_states(states: np.ndarray) -> None:
-    """Raise `ValueError` with index and reason if one of `states` [B], masked or not, belongs to no game."""
+    """Check that each of `states` [B], masked or not, is a possible position of some game.
+
+    Raises `ValueError` with the index of the first impossible state and its fault.
+    """
     out = np.zeros(2, np.int64)
     _find_first_fault(states, out)
     if out[0] >= 0:
@@ -293,9 +307,10 @@ def check_states(states: np.ndarray) -> None:
 
 
 def check_games(states: np.ndarray, blanks: np.ndarray, setup_numbers: np.ndarray) -> None:
-    """Raise `ValueError` with index and reason if one of `states` [B] is no full state of its game.
+    """Check that each of `states` [B] is a possible full state of its game.
 
-    Game k began as blanks[setup_numbers[k]], a state before the deal.
+    Game k began as blanks[setup_numbers[k]], a state before the deal. Raises `ValueError` with the index of the first
+    impossible state and its fault.
     """
     out = np.zeros(2, np.int64)
     _find_first_fault_in_games(states, blanks, setup_numbers, out)

@@ -1,12 +1,12 @@
-"""Guard of an object that only one thread may change at a time."""
+"""Guard that lets only one thread at a time change an object."""
 
 import threading
 
 
 class Turn:
-    """Context manager that raises `RuntimeError` if another thread is inside it; it never waits.
+    """Context manager that raises `RuntimeError` at once if another thread is already inside it.
 
-    owner: word for the guarded object in the message. A copy, also a pickled one, is a new guard.
+    owner: word for the guarded object in the error message. A copied or unpickled guard is new, with no thread inside.
     """
 
     def __init__(self, owner: str) -> None:

@@ -67,7 +67,10 @@ def deal_blocks(setup: Setup, blocks: range, seed: int) -> np.ndarray:
 
 
 def list_streams(setup: Setup, blocks: range, seed: int) -> np.ndarray:
-    """Return the seed of the players' randomness in each game, uint64 [blocks * rotations]; see `decision_seed`."""
+    """Return for each game the seed of its players' random bits, uint64 [blocks * rotations].
+
+    See `random_stream.decision_seed`.
+    """
     streams = np.empty(len(blocks) * setup.seats, np.uint64)
     _list_streams(np.uint64(seed), np.array(blocks, np.int64), setup.seats, streams)
     return streams
@@ -86,7 +89,10 @@ def draw_seats(num_players: int, blocks: range, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Results of blocks: arrays [blocks, rotations, players], with the players in the order of `play_blocks`."""
+    """Results of the games of several blocks, as arrays [blocks, rotations, players].
+
+    The players are in the order in which `play_blocks` received them.
+    """
 
     measures: dict[str, np.ndarray]  # one array for each of `MEASURES`
     seats: np.ndarray  # seat of each player, see `draw_seats`
@@ -152,7 +158,10 @@ def play_blocks(
 
 
 def estimate_measures(blocks: Blocks, players: Sequence[int]) -> dict[str, Any]:
-    """Return {measure: estimate with its interval} for the mean over the players with the given indices."""
+    """Estimate the mean of each measure over the players with the given indices; return {measure: estimate}.
+
+    An estimate is a dictionary of the fields of `Estimate`: value, interval, and number of blocks.
+    """
     means = {name: np.mean([blocks.block_means(player, name) for player in players], axis=0) for name in MEASURES}
     return {name: asdict(bootstrap(values)) for name, values in means.items()}
 
@@ -188,7 +197,7 @@ def measure_seats(games: Games, num_seats: int) -> dict[str, np.ndarray]:
 
 
 def _score_forfeits(measures: dict[str, np.ndarray], num_seats: int) -> None:
-    """Set the measures of games that an illegal action ended: the offender is last, the others share the victory."""
+    """Set the measures of forfeited games, in place: the offender is last, and the others share the victory."""
     games = measures["forfeits"].any(axis=1)
     offends = measures["forfeits"][games]
     measures["win_share"][games] = np.where(offends, 0, 1 / (num_seats - 1))

@@ -1,7 +1,8 @@
 """Folder of bots, such as those of a class or a competition: each file or package with a function `make` is a player.
 
-A bot is a file `NAME.py`, or a folder `NAME` with an `__init__.py`, which imports its other files relatively. Names
-that begin with `_` or `.` are no bots, so `_helpers.py` may hold what several share. NAME is the name in tables.
+A bot is a file `NAME.py`, or a folder `NAME` with an `__init__.py`, which imports its other files relatively. A file or
+folder is no bot if its name begins with `_` or `.`; `_helpers.py`, for example, may hold code that several bots share.
+Tables show a bot as NAME.
 """
 
 import functools
@@ -13,7 +14,7 @@ from agents.registry import make
 
 
 class Bots(NamedTuple):
-    """Codes of the bots of a folder that can play, and the failures of those that cannot be made."""
+    """Bots of a folder: the codes of those that can play, and the failures of those that cannot be made."""
 
     codes: tuple[str, ...]
     failures: tuple[Failure, ...]
@@ -21,9 +22,10 @@ class Bots(NamedTuple):
 
 @functools.cache
 def read_bots(folder: Path) -> Bots:
-    """Make every bot of a folder once, in the order of their names; raise `ValueError` if there is none.
+    """Return which bots of a folder can play and which cannot be made; each is made once to find out.
 
-    A bot that cannot be made is reported as a failure, and the others play without it.
+    The bots are in the order of their names. One that cannot be made is reported as a failure, and the others play
+    without it. Raises `ValueError` if the folder has no bot.
     """
     files = _list_bots(folder)
     if not files:

@@ -27,9 +27,10 @@ class Estimate:
 
 
 def bootstrap(blocks: np.ndarray, *, seed: int = 0) -> Estimate:
-    """Estimate the mean of `blocks` [N], one independent value each, with a 95 % interval by percentile bootstrap.
+    """Estimate the mean of N independent values, with a 95 % interval by percentile bootstrap.
 
-    Raises `ValueError` if there are fewer than two blocks: one block does not show how blocks vary.
+    blocks: [N], one value for each block. Raises `ValueError` if there are fewer than two blocks: one block does not
+    show how blocks vary.
     """
     blocks = _check_blocks(blocks)
     if len(blocks) < 2:
@@ -63,10 +64,11 @@ def _check_blocks(blocks: np.ndarray) -> np.ndarray:
 
 
 def linearise_ratio(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return columns whose mean over blocks is the ratio sum(totals) / sum(counts), so that means can be bootstrapped.
+    """Return a value for each block, such that their mean is the ratio sum(totals) / sum(counts).
 
-    The ratio is linearised at its value: each block contributes its deviation from the ratio (delta method). The
-    columns are nan if all counts are 0.
+    totals, counts: [N] or [N, K], for N blocks; each of K columns has its own ratio, which can then be bootstrapped
+    like a mean. It is linearised (delta method): the value of a block is the ratio plus the block's deviation from it.
+    Values are nan if all counts are 0.
     """
     with np.errstate(invalid="ignore"):
         ratio = totals.sum(axis=0) / counts.sum(axis=0)
@@ -115,8 +117,8 @@ class SequentialTest:
     under H1, both approximately (Wald 1945, Sequential tests of statistical hypotheses). If the mean is between 0 and
     `gain`, either verdict is possible, and the test takes longest.
 
-    The variance is estimated from the differences. The ratio is therefore the generalised one in its large-sample
-    form, n gain (mean - gain / 2) / variance (Van den Bergh's notes for the engine-testing framework fishtest). The
+    The variance is estimated from the differences. The log likelihood ratio is therefore the generalised one in its
+    large-sample form, n gain (mean - gain / 2) / variance (Van den Bergh's notes for the framework fishtest). The
     variance estimate needs data, so nothing is decided before `minimum` blocks. If most differences are 0, as between
     players that are almost the same, choose `minimum` so that some dozens of the first differences are not 0.
 
@@ -139,7 +141,7 @@ class SequentialTest:
         self._decided = False
 
     def update(self, differences: np.ndarray) -> Look:
-        """Add the differences of K more blocks, [K], and test once after the last of them.
+        """Add the differences of K more blocks, [K], test once after the last of them, and return the result.
 
         Until a test decides, the result depends on all differences so far and not on how they were split into updates.
         A verdict is final: raises `ValueError` if blocks are added after it.

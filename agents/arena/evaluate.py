@@ -38,14 +38,14 @@ BLOCKS_PER_LOOK = 20
 
 @dataclass(frozen=True)
 class Config(SeveralSetups):
-    """Measure one player alone against copies of each opponent, and each opponent alone against copies of it."""
+    """Measure a player alone against copies of each opponent, and each opponent alone against copies of the player."""
 
     player: Annotated[str, tyro.conf.Positional]
     """Run folder of `python -m train`, finished or not, a checkpoint in it, or code of a player such as `mc:200`."""
     against: tuple[str, ...] = ("anchor", "ev", "tuned")
     """Codes of the opponents, separated by blanks, such as `anchor mc:200`."""
     num_deals: int = 500
-    """Number of deals in each match, each played in every rotation of the seats; with --sequential, the largest."""
+    """Number of deals in each match, each played in every rotation of the seats; with --sequential, the maximum."""
     sequential: float | None = None
     """Gain in win share, such as 0.02: test whether the player is stronger by it, instead of measuring its strength."""
     seed: int = 1
@@ -137,7 +137,10 @@ def build_table(pairs: Sequence[dict[str, Any]]) -> Table:
 
 
 def name_rest(pair: dict[str, Any], name: str) -> str:
-    """Return how the other players of a pair are written in tables, such as `3 x ev`."""
+    """Return the text that stands for the opponents of a single player in tables, such as `3 x ev`.
+
+    pair: result as `summarize_pair` returns it. name: name of the player whose copies they are.
+    """
     return f"{pair['num_players'] - 1} x {name}"
 
 

@@ -1,8 +1,9 @@
 """Explanation of a decision by a policy: `python -m agents explain GAME --player net:RUN --decision 42`.
 
 The command shows what the acting seat saw, the probability of each action under the policy, the expected win share if
-all seats continue as the policy plays, and the probabilities of the other players' hidden cards by Bayes' rule. Bayes'
-rule assumes that they play as the policy does. Without `--decision` the command lists all decisions of the game.
+all seats continue as the policy plays, and the probabilities of the other players' hidden cards. These follow by Bayes'
+rule from the actions, if the other players play as the policy does. Without `--decision` the command lists all
+decisions of the game.
 
     from agents.arena.explain import explain_decision
     explain_decision(game, 42, agents.make("net:RUN"))    # in a notebook: probabilities, value and beliefs as arrays
@@ -57,7 +58,7 @@ class Config:
 
 
 class Explanation(NamedTuple):
-    """Explanation of one decision: what the seat knew, and what the policy would do, expect and believe."""
+    """Explanation of one decision: what the seat knew, and the policy's probabilities, value and beliefs."""
 
     seat: int
     state: State  # redacted: what the seat may know
@@ -71,10 +72,11 @@ class Explanation(NamedTuple):
 def explain_decision(
     game: Game, decision: int, player: PolicyPlayer, *, worlds: int = 1000, seed: int = 0
 ) -> Explanation:
-    """Explain decision number `decision` (from 1) of a game by the policy of `player`.
+    """Explain a decision of a game by a player's policy: its action probabilities, expected win share and beliefs.
 
-    worlds: number of possible deals of the hidden cards that are played to the end for the value. Raises `ValueError`
-    if there is no such decision, or if the player has no action probabilities.
+    decision: number of the decision, counted from 1. worlds: number of possible deals of the hidden cards that are
+    played to the end for the expected win share. Raises `ValueError` if there is no such decision, or if the player has
+    no action probabilities.
     """
     check_policy(player)
     is_over = game.final_states()["seat"][0] == NO_SEAT
@@ -103,7 +105,10 @@ def _view_states(states: np.ndarray) -> View:
 
 
 def play_worlds(game: Game, worlds: np.ndarray, seat: int, player: PolicyPlayer, *, seed: int) -> np.ndarray:
-    """Play each world (a state with all cards known) with `player` in all seats; return the win shares of `seat`."""
+    """Play each world (a state with all cards known) with `player` in all seats; return the win shares of `seat`.
+
+    worlds: STATE [W]. Returns float64 [W].
+    """
     seeds = np.array([game_seed(seed, world, 0) for world in range(len(worlds))], np.uint64)
     games = Games(game.setup, worlds, seeds, np.zeros((len(worlds), game.setup.seats), np.int64))
     games.play([player])
@@ -111,7 +116,10 @@ def play_worlds(game: Game, worlds: np.ndarray, seat: int, player: PolicyPlayer,
 
 
 def compute_card_probabilities(cards: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the probability of each card, [NUM_CARDS], from weighted `cards`; a negative entry stands for no card."""
+    """Return the probability of each card, [NUM_CARDS], given K possible cards with their probabilities.
+
+    cards: integers [K]; a negative entry stands for no card. weights: [K], the probabilities.
+    """
     is_card = cards >= 0
     return np.bincount(cards[is_card], weights[is_card], minlength=NUM_CARDS)
 
@@ -144,7 +152,7 @@ def build_action_table(explanation: Explanation) -> Table:
 
 
 def build_belief_table(explanation: Explanation) -> Table:
-    """Build a table of the others' hidden cards: prior (by the rules alone) and posterior (by their actions)."""
+    """Build a table of the other seats' hidden cards with their probabilities: by the rules alone, and by actions."""
     table = Table(title="What the others hide, in %: by the rules alone, and by their actions")
     for name in ("seat", "card", "by", *map(card_text, range(NUM_CARDS))):
         table.add_column(name, justify="right", no_wrap=True)
@@ -155,7 +163,11 @@ def build_belief_table(explanation: Explanation) -> Table:
 
 
 def _list_beliefs(hidden: HiddenCards) -> Iterator[list[str]]:
-    """Yield table rows: probability, in %, of each hidden card of a seat; a dot marks cards that the rules exclude."""
+    """Yield table rows with the probability, in %, that each card is the removed or the face-down card of a seat.
+
+    For each of the two there is a row by the rules alone and a row by the seat's actions. A dot marks cards that the
+    rules exclude.
+    """
     for name, cards in (("removed", hidden.removed), ("face down", hidden.placed)):
         possible = compute_card_probabilities(cards, hidden.prior) > 0
         for source, weights in (("rules", hidden.prior), ("actions", hidden.posterior)):
@@ -168,7 +180,10 @@ def _list_beliefs(hidden: HiddenCards) -> Iterator[list[str]]:
 
 
 def read_game(path: Path) -> Game:
-    """Read a game from a file in text notation; raise `OSError`, or `ValueError` naming the file and faulty line."""
+    """Read a game from a file in text notation.
+
+    Raises `OSError` if the file cannot be read, and `ValueError` naming the file and the line if its text is wrong.
+    """
     try:
         return loads(path.read_text())
     except ValueError as error:
@@ -186,7 +201,7 @@ def make_policy(code: str) -> PolicyPlayer:
 
 
 def check_policy(player: Any) -> None:
-    """Raise `ValueError` unless the player has action probabilities, as a network has that is not greedy."""
+    """Raise `ValueError` unless a player has action probabilities: networks have them, if they are not greedy."""
     if not isinstance(player, PolicyPlayer):
         raise ValueError("only networks (net, net:PATH) have action probabilities")
     if any(member.greedy for member in player.members):

@@ -71,10 +71,12 @@ class Games:
     """Games to play from given positions, `states` STATE [G], with `seeds` uint64 [G] for the players' randomness.
 
     seating: index of the player in each seat, integers [G, seats]. seconds: most seconds for a decision of a player
-    that is not compiled, or None for no limit. After `play`: `states` are final, `rounds` ROUND [G, MAX_ROUNDS] records
-    each round (rounds before the given position are empty), `forfeited` [G] is the seat that ended the game by an
-    illegal action or by taking too long, or NO_SEAT, and `late` has the index of the player and the text of the game
-    for each that ended because of time.
+    that is not compiled, or None for no limit.
+
+    After `play`, `states` are final. `rounds`, ROUND [G, MAX_ROUNDS], records each round; rounds before the given
+    position are empty. `forfeited` [G] is the seat that ended the game by an illegal action or by taking too long, or
+    NO_SEAT. `late` lists the games that ended by taking too long, each as the index of the player and the text of the
+    game.
     """
 
     def __init__(
@@ -147,7 +149,10 @@ class Games:
             raise PlayerError(index, f"{type(error).__name__}: {error}", self.text(game)) from error
 
     def _find_culprit(self, player: Player, indices: np.ndarray) -> int:
-        """Return the first game in which the player also fails when asked about it alone; if none, the first game."""
+        """Return the first game in which a player that failed in a batch also fails when asked about that game alone.
+
+        If there is none, return the first game. indices: the games of the batch.
+        """
         for game in indices:
             try:
                 to_actions(player.act(self.batch.view(np.array([game]))), 1)
@@ -156,7 +161,7 @@ class Games:
         return int(indices[0])
 
     def text(self, index: int) -> str:
-        """Return a game so far in text notation, followed by the legal actions of the seat to act."""
+        """Return the course of a game up to now in text notation, and the legal actions of the seat to act."""
         state = self.states[index]
         turn = "" if is_terminal(state) else f"seat {state.seat} to act: {legal_text(state)}\n"
         return dumps(self.batch.game(index)) + turn

@@ -1,4 +1,4 @@
-"""Matches between players: played by several processes, in parts that are stored (see `parts`), and resumed."""
+"""Matches between players: several processes play them in stored parts (see `parts`), and a match can be resumed."""
 
 import multiprocessing
 import time
@@ -42,7 +42,10 @@ class MatchResults:
     failures: list[Failure]
 
     def list_late(self) -> list[dict[str, Any]]:
-        """Return for each player that forfeited games by taking too long its code, their number, and the first one."""
+        """List the players that forfeited games by taking too long.
+
+        Each entry has the code of the player, the number of these games, and the first of them as text.
+        """
         games: dict[str, list[str]] = defaultdict(list)
         for match, blocks in self.blocks.items():
             for player, text in blocks.late:
@@ -59,7 +62,7 @@ def win_shares_against_copies(
 
 
 def summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
-    """Return the result of one player alone against copies of another, with all its measures, as it is stored."""
+    """Return the measures of the single player in a match against copies of another, as a dictionary for JSON."""
     names = {"one": match.codes[0], "rest": match.codes[1], "par": 1 / match.setup.seats}
     return describe_setup(match.setup) | names | {"measures": estimate_measures(blocks, [0])}
 
@@ -120,7 +123,10 @@ def play_matches(
 def _play(
     parts: Sequence[Part], workers: int, is_wanted: Callable[[Part], bool]
 ) -> Iterator[tuple[Part, float, Failure | None]]:
-    """Play parts of matches in `workers` processes, without those that are no longer wanted when their turn comes."""
+    """Play parts of matches in `workers` processes; yield each part with the seconds it took and its failure or None.
+
+    is_wanted: function that is called when the turn of a part comes; the part is left out if it returns False.
+    """
     if workers == 1:
         yield from ((part, *play_part(part)) for part in parts if is_wanted(part))
         return
@@ -137,7 +143,10 @@ def _play(
 def _play_in_pool(
     pool: ProcessPoolExecutor, parts: Iterable[Part], most: int
 ) -> Iterator[tuple[Part, float, Failure | None]]:
-    """Play parts in a pool of processes; submit at most `most` at a time, so that later parts can still be left out."""
+    """Play parts in a pool of processes; yield each part with the seconds it took and its failure or None.
+
+    At most `most` parts are submitted at a time, because the iterator `parts` may still leave out later ones.
+    """
     running: dict[Future[tuple[float, Failure | None]], Part] = {}
     source = iter(parts)
     while True:

@@ -1,8 +1,8 @@
 """Files of matches that are played in parts, so that an interrupted tournament continues where it stopped.
 
 A part is some deals of a match. Its file says exactly what it holds: codes and digests of the players, setup, deals,
-seed, and the code of the rules and the arena. A file that holds anything else than its place asks for is refused. It is
-an archive of arrays (.npz), followed by the SHA-256 checksum of the archive.
+seed, and the code of the rules and the arena. A file is refused if it holds the results of anything else. It is an
+archive of arrays (.npz), followed by the SHA-256 checksum of the archive.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _ABOUT, _LATE = "about", "late"  # arrays in the file of a part that hold JSON: 
 
 @dataclass(frozen=True)
 class Match:
-    """Setup of a match and codes of its players; the first player is the one that is measured."""
+    """Match between players: its setup and the codes of its players, the first of which is measured."""
 
     codes: tuple[str, ...]
     setup: Setup
@@ -103,11 +103,11 @@ def arena_digest() -> str:
 def open_folder(
     folder: Path, seed: int, codes: Iterable[str], *, fresh: bool, report: Callable[[str], Any]
 ) -> Iterator[dict[str, str]]:
-    """Create and lock the folder for the results of matches, or continue an existing one; yield {code: digest}.
+    """Create and lock the folder for the results of matches, or continue an existing one; yield the players' digests.
 
-    A player that has changed since is reported by name, and its games are played again. fresh: delete all results in
-    the folder first. Raises `UserError` if another process is at work there, or if the folder has other content, or
-    results of another seed or of changed code.
+    The digests are {code: digest}. A player that has changed since is reported by name, and its games are played again.
+    fresh: delete all results in the folder first. Raises `UserError` if another process is at work there, or if the
+    folder has other content, or results of another seed or of changed code.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,11 @@ def open_folder(
 
 
 def _read_players(folder: Path, origin: Mapping[str, Any]) -> dict[str, str]:
-    """Return {code: digest} of the players that have played in a folder; raise `UserError` unless it fits `origin`."""
+    """Return {code: digest} of the players that have already played in a folder of matches.
+
+    origin: seed and digest of the code. Raises `UserError` if the results in the folder have another origin, or if the
+    file that says so is damaged.
+    """
     path = folder / _ORIGIN
     if not path.exists():
         return {}
@@ -159,9 +163,10 @@ def list_parts(
     deals_per_part: int,
     seconds: float | None = None,
 ) -> list[Part]:
-    """List the parts of all matches (each with its number of deals): first the first part of every match, and so on.
+    """List the parts of all matches, beginning with the first part of every match, then the second of each, ...
 
-    In this order the time left can be estimated early. digests: {code: digest} of all players.
+    In this order the time left can be estimated early. matches: each match with its number of deals. digests: {code:
+    digest} of all players.
     """
     code, parts = arena_digest(), []
     for match, deals in matches.items():
@@ -190,7 +195,7 @@ def _checksum(content: bytes) -> bytes:
 
 
 def _read_archive(path: Path) -> io.BytesIO:
-    """Return the archive in the file of a part; raise `ValueError` if a byte of it has changed."""
+    """Return the archive in the file of a part; raise `ValueError` if it does not match its checksum."""
     content = path.read_bytes()
     archive, checksum = content[:-_CHECKSUM_SIZE], content[-_CHECKSUM_SIZE:]
     if _checksum(archive) != checksum:
@@ -199,12 +204,15 @@ def _read_archive(path: Path) -> io.BytesIO:
 
 
 def _to_bytes(values: Any) -> np.ndarray:
-    """Convert values to the bytes of their JSON, uint8 [N]."""
+    """Convert values to JSON text and return its bytes, uint8 [N]."""
     return np.frombuffer(json.dumps(values).encode(), np.uint8)
 
 
 def load_part(part: Part) -> Blocks:
-    """Read the results of a part; raise `UserError` naming the file if it is damaged or holds anything else."""
+    """Read the results of a part of a match from its file.
+
+    Raises `UserError` naming the file if it is damaged or holds the results of anything else.
+    """
     advice = "delete it, and the same command plays it again"
     try:
         with np.load(_read_archive(part.path), allow_pickle=False) as stored:
@@ -220,7 +228,7 @@ def load_part(part: Part) -> Blocks:
 
 
 def _fits(blocks: Blocks, part: Part) -> bool:
-    """Return whether the arrays of a part have the shapes and types that its number of deals and seats asks for."""
+    """Return whether the arrays of a part have the shapes and types that its numbers of deals and seats require."""
     deals, seats = part.last - part.first, part.match.setup.seats
     expected = dict.fromkeys(MEASURES, ((deals, seats, seats), np.float64))
     arrays = {**blocks.measures, "seats": blocks.seats, "rounds": blocks.rounds}

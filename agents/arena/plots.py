@@ -48,7 +48,7 @@ def _create_panels(results: dict[str, Any], *, height: float) -> tuple[Figure, l
 
 
 def _finish(figure: Figure, path: Path) -> None:
-    """Add a legend to the right of the last panel, if it has labels, and write the figure."""
+    """Write a figure to a file and close it; add a legend at the right if the last panel has labels."""
     if figure.axes[-1].get_legend_handles_labels()[0]:
         figure.axes[-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(path, dpi=100)
@@ -65,9 +65,10 @@ def _list_blocks(panel: _Panel, matches: MatchResults, code: str) -> list[Blocks
 
 
 def _list_rounds(panel: _Panel, matches: MatchResults, code: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the games of player `code` alone against copies of others: rounds [games, rounds], its seats, the deals.
+    """Return records of the games in which player `code` plays alone against copies of another player.
 
-    The last two are integers [games]. All matches play the same deals, so games of different matches share a deal.
+    Returns the rounds, ROUND [games, rounds], the seat of the player, and the index of the deal, both integers [games].
+    All matches play the same deals, so games of different matches share a deal.
     """
     tables = _list_blocks(panel, matches, code)
     rounds = np.concatenate([blocks.rounds.reshape(-1, blocks.rounds.shape[2]) for blocks in tables])
@@ -154,7 +155,10 @@ def draw_positions(path: Path, results: dict[str, Any], matches: MatchResults) -
 
 
 def _average_deals(tables: list[np.ndarray]) -> np.ndarray:
-    """Return the mean of arrays [deals, positions] over the tables that played each deal; some have fewer deals."""
+    """Return the mean of the arrays [deals, positions] of several tables, which may have different numbers of deals.
+
+    The mean for a deal is over the tables that played it.
+    """
     sums, counts = np.zeros_like(max(tables, key=len)), np.zeros((max(map(len, tables)), 1))
     for values in tables:
         sums[: len(values)] += values
@@ -180,7 +184,7 @@ def draw_profits(path: Path, results: dict[str, Any], matches: MatchResults) -> 
 
 
 def draw_passing(path: Path, results: dict[str, Any], matches: MatchResults) -> None:
-    """Draw a player's gain in a round minus the mean gain of the others, if it passed first, second, ... or bought."""
+    """Draw each player's gain in a round minus the others' mean gain, if it passed first, second, ..., or bought."""
     figure, panels = _create_panels(results, height=3.6)
     for panel in panels:
         for code in panel.codes:

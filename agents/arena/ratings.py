@@ -88,13 +88,16 @@ def _check_arrays(names: Sequence[str], players: np.ndarray, ranks: np.ndarray, 
 
 
 def _check_games(rule: str, holds: np.ndarray) -> None:
-    """Raise `ValueError` with the text `rule` and the first game that breaks it, if `holds` [G, n] is not all true."""
+    """Raise `ValueError` with the text `rule` and the number of the first game that breaks this rule, if one does.
+
+    holds: bool [G, n], where the rule is kept.
+    """
     if not holds.all():
         raise ValueError(f"{rule}; game {int(np.argwhere(~holds)[0, 0])} breaks this")
 
 
 def _check_connected(names: Sequence[str], players: np.ndarray) -> None:
-    """Raise `ValueError` naming the separate groups of players unless games connect all players."""
+    """Raise `ValueError` if the players form groups that no games connect; the message names the groups."""
     reach = np.eye(len(names), dtype=bool)
     for one in range(players.shape[1]):
         for other in range(one):
@@ -110,7 +113,10 @@ def _check_connected(names: Sequence[str], players: np.ndarray) -> None:
 
 
 def _zero_weights(names: Sequence[str], anchor: str | None) -> np.ndarray:
-    """Return the weight of each player, [P], in the mean of the ratings that is defined as 0."""
+    """Return the weight of each player, [P], in the weighted mean of the ratings that is defined as 0.
+
+    The anchor has all the weight; without an anchor, all players have the same weight.
+    """
     if anchor is None and "anchor" not in names:
         return np.full(len(names), 1 / len(names))
     anchor = "anchor" if anchor is None else anchor
@@ -134,10 +140,11 @@ def _fit_resamples(
 
 @dataclass(frozen=True)
 class _Pool:
-    """Games in compressed form: G games with K different patterns (order of the players, ties) and D different sums.
+    """Rankings of G games in compressed form: K different patterns, with D different sums in their likelihoods.
 
-    The likelihood of a pattern is a product over its stages: strength of the player drawn there, divided by a sum.
-    Row d of `weights` times the strengths is sum d. Player P and sum D fill the rows of games with fewer players.
+    A pattern is an order of the players with its ties. Its likelihood is a product over its stages: the strength of the
+    player drawn there, divided by a weighted sum of strengths. Row d of `weights` times the strengths is sum d. Games
+    with fewer than n players fill their rows with player P and sum D.
     """
 
     pattern_of_game: np.ndarray  # int [G], index of the pattern
@@ -147,7 +154,7 @@ class _Pool:
 
     @classmethod
     def compress(cls, num_players: int, players: np.ndarray, ranks: np.ndarray) -> "_Pool":
-        """Return games in compressed form; `players` and `ranks` [G, n] are as for `fit_ratings`."""
+        """Return the rankings of games in compressed form; `players` and `ranks` [G, n] are as for `fit_ratings`."""
         players, tied, pattern_of_game = _list_patterns(num_players, players, ranks)
         sums, weights = _list_sums(num_players, players, tied)
         return cls(pattern_of_game, players, sums, weights)
@@ -155,10 +162,10 @@ class _Pool:
     def fit(self, game_weights: np.ndarray, start: np.ndarray) -> np.ndarray:
         """Return the log strengths [P] of greatest posterior density, computed by Newton's method from `start` [P].
 
-        game_weights: [G], how many times each game counts. A full step can overshoot. Along a step whose entries span
-        `span`, the third derivative is at most `span` times the second. A step of length log(1 + span) / span therefore
-        always improves, and becomes a full one at the end (Sun and Tran-Dinh 2019, Generalized self-concordant
-        functions).
+        game_weights: [G], how many times each game counts. A full step can overshoot. If the largest and the smallest
+        entry of a step differ by `span`, the third derivative along it is at most `span` times the second. A step of
+        length log(1 + span) / span therefore always improves, and becomes a full one at the end (Sun and Tran-Dinh
+        2019, Generalized self-concordant functions).
         """
         drawn, summed = self._count(game_weights)
         logs = start
@@ -172,7 +179,10 @@ class _Pool:
         raise RuntimeError(f"the fit did not converge in {_MOST_STEPS} steps")
 
     def _count(self, game_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Count how often each player is drawn, [P], and each sum is a divisor, [D], if games have weights [G]."""
+        """Count how often each player is drawn, [P], and how often each sum is a divisor in the likelihood, [D].
+
+        game_weights: [G], how many times each game counts.
+        """
         patterns = np.bincount(self.pattern_of_game, game_weights, minlength=len(self.players))
         stages = np.repeat(patterns, self.players.shape[1])
         num_sums, num_players = self.weights.shape
@@ -217,15 +227,19 @@ def _list_patterns(
 
 
 def _encode_rows(columns: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
-    """Return an integer for each row of `columns` [G, N]; raise `ValueError` if it needs more than 64 bits."""
+    """Return an integer for each row of `columns` [G, N], which is the same for equal rows and only for them.
+
+    sizes: number of possible values in each of the N columns. Raises `ValueError` if an integer needs more than 64
+    bits.
+    """
     return np.asarray(np.ravel_multi_index(tuple(columns.T), sizes))
 
 
 def _list_sums(num_players: int, players: np.ndarray, tied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the index of the sum that divides each stage, [K, n], and the weight of each player in each sum, [D, P].
 
-    The sum is over the strengths of all players not yet drawn. For the l-th of m tied players (l from 0), those m have
-    the weight 1 - l/m in it.
+    A sum is that of the strengths of all players not yet drawn at a stage. For the l-th of m tied players (l from 0),
+    those m have the weight 1 - l/m in it.
     """
     stages = np.arange(players.shape[1])
     present = players < num_players
@@ -246,10 +260,11 @@ def _list_sums(num_players: int, players: np.ndarray, tied: np.ndarray) -> tuple
 def _find_distinct(
     num_players: int, entrants: np.ndarray, tying: np.ndarray, turn: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the index of the first factor with each different sum, [D], and the index of each factor's sum, [F].
+    """Return the D different sums among the divisors of F factors of the likelihood, by indices.
 
-    Two sums over the same players, `entrants` [F, n], are equal if the same players tie and the `turn` [F] among them
-    is the same. At turn 0 ties make no difference.
+    Returns the index of the first factor with each different sum, [D], and the index of each factor's sum, [F]. Two
+    sums over the same players, `entrants` [F, n], are equal if the same players tie (`tying` [F, n]) and the factor has
+    the same index `turn` [F] among those of the tie. At turn 0 ties make no difference.
     """
     terms = np.sort(2 * entrants + (tying & (turn > 0)[:, None]), axis=1)
     sizes = (2 * num_players + 1,) * entrants.shape[1] + (entrants.shape[1],)

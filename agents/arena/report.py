@@ -32,7 +32,7 @@ def write_report(folder: Path, content: dict[str, Any], results: MatchResults) -
 
 
 def _rename(values: Any, names: Mapping[str, str]) -> Any:
-    """Replace every player code in the values of a JSON file by its name."""
+    """Return the values of a JSON file with every player code replaced by its short name."""
     if isinstance(values, dict):
         return {names.get(key, key): _rename(value, names) for key, value in values.items()}
     if isinstance(values, list):
@@ -41,7 +41,10 @@ def _rename(values: Any, names: Mapping[str, str]) -> Any:
 
 
 def build_tables(results: dict[str, Any]) -> Iterator[Table | str]:
-    """Yield titles and tables for the terminal: the ratings and, of up to eight players, the cross table of a setup."""
+    """Yield titles and tables for the terminal: the ratings and the cross table of win shares in each setup.
+
+    There is no cross table if there are more than MAX_COLUMNS players.
+    """
     for setup, points in results["ratings"].items():
         names = shorten_codes(points)
         yield f"Ratings, {setup}, 95 % intervals"

@@ -9,14 +9,18 @@ from typing import Any
 
 
 class TimeLimitExceeded(BaseException):
-    """Raised inside a call that takes too long; no `Exception`, so that a player cannot catch it by accident."""
+    """Exception that interrupts a call that takes too long.
+
+    It derives from `BaseException`, so that a player's `except Exception` does not catch it by accident.
+    """
 
 
 @contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """Raise `TimeLimitExceeded` in the block once it has taken so many seconds, or when it ends if it took longer.
+    """Raise `TimeLimitExceeded` in the `with` block if the block takes longer than `seconds`.
 
-    A block is interrupted only where the system has interval timers (POSIX) and in the main thread of a process.
+    The block is interrupted where the system has interval timers (POSIX), in the main thread of a process. Elsewhere
+    the exception is raised when the block ends.
     """
     started = time.monotonic()
     can_interrupt = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()

@@ -3,7 +3,7 @@
 Every player plays alone against copies of every other player. If there are enough players, they also meet at mixed
 tables, at which all players differ. All matches use the same deals, and each deal is played in every rotation of the
 seats. After Ctrl-C the same command continues. The results are `result.json`, `report.md` and plots in the folder
-`--out`. `--bots FOLDER` adds every bot of a folder: a class, a competition.
+`--out`. `--bots FOLDER` adds every bot of a folder, such as those of a class or a competition.
 """
 
 import os
@@ -108,7 +108,10 @@ def summarize(config: Config, results: MatchResults) -> dict[str, Any]:
 
 
 def _summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
-    """Return the results of one player alone against copies of another: of both sides, and by position at the table."""
+    """Return the results of a match of one player against copies of another, as a dictionary for JSON.
+
+    They are the measures of the player, the mean measures of the copies, and the player's win share by position.
+    """
     return {
         **summarize_pair(match, blocks),
         "measures_of_rest": estimate_measures(blocks, range(1, match.setup.seats)),
@@ -117,7 +120,7 @@ def _summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
 
 
 def measure_mixed(results: MatchResults, setup: Setup) -> dict[str, Any]:
-    """Estimate each player's measures over the tables at which all players differ; the blocks are the deals."""
+    """Estimate each player's measures over the mixed tables, at which all players differ; each deal is a block."""
     tables = {match: blocks for match, blocks in results.blocks.items() if match.is_mixed and match.setup == setup}
     estimates = {}
     for code in sorted({code for match in tables for code in match.codes}):
@@ -142,7 +145,10 @@ def rate_players(results: MatchResults, setup: Setup) -> dict[str, Any]:
 
 
 def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, Any]]:
-    """Return the difference in win share between each player and the one named before it, against the same copies."""
+    """List the differences in win share between each player and the player named before it.
+
+    Both play alone against copies of the same third player, on the same deals.
+    """
     rows = []
     for setup in config.setups:
         for weaker, stronger in pairwise(config.entrants):

@@ -1,7 +1,7 @@
-"""Command line of `agents`, `train` and `experiments`: verbs, settings, one-line errors, no traceback after Ctrl-C.
+"""Command line of `agents`, `train` and `experiments`: verbs, their settings, and short messages for errors.
 
 A verb is a module with a dataclass `Config`, whose docstrings are the help, and a function `main(config)`. A module is
-imported only when its verb is run, so that the list of verbs appears at once.
+imported only when its verb is run, so that the list of verbs appears at once. Ctrl-C ends a verb without a traceback.
 """
 
 import shlex
@@ -65,9 +65,11 @@ def run_module(module_name: str, prog: str, arguments: Sequence[str]) -> int:
 
 
 def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str]) -> int:
-    """Run `work`; return its status, 2 after a user's error, or 130 after Ctrl-C, with `interrupted()` printed.
+    """Call `work()` and return the exit status of the command: its result, 2 after an error, 130 after Ctrl-C.
 
-    In Python's development mode (`python -X dev -m ...`) errors are raised, to show where they come from.
+    A `UserError`, `ValueError` or `OSError` is printed as one message. After Ctrl-C the text that `interrupted()`
+    returns is printed. In Python's development mode (`python -X dev -m ...`) errors are raised instead, to show where
+    they come from.
     """
     try:
         return work() or 0
@@ -84,8 +86,8 @@ def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str
 def python_command(module: str) -> str:
     """Return the beginning of a command for this project that can be pasted into a shell, such as `python -m train`.
 
-    Where the running interpreter is not the first `python` of the shell, its path is written, relative if it is below
-    the current folder.
+    If the shell's `python` is not the running interpreter, the command has the path of the interpreter, relative if
+    that is below the current folder.
     """
     running = Path(sys.executable)
     if (first := shutil.which("python")) and Path(first).absolute() == running:

@@ -1,4 +1,7 @@
-"""Safe writing of files: atomically, by one process in a folder, and not among results of other settings."""
+"""Safe writing of files: a file is written completely or not at all, by one process in a folder.
+
+Results are not written among results of other settings.
+"""
 
 import errno
 import json
@@ -16,7 +19,10 @@ class UserError(Exception):
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file by `write(temporary)` and rename it to `path`; if that fails, change nothing, raise `UserError`."""
+    """Write a file by `write(temporary)`, then rename it to `path`, so that `path` is never half written.
+
+    If that fails, a file at `path` stays unchanged, and `UserError` is raised.
+    """
     temporary, kept = path.with_name(path.name + ".part"), path.exists()
     try:
         write(temporary)
@@ -56,7 +62,10 @@ def _sync_folder(folder: Path) -> None:
 
 
 def describe_error(error: Exception) -> str:
-    """Describe an error in words; one of the operating system with its file, as `there is no file runs/x`."""
+    """Return the text of an error for users; for an error of the operating system it names the file.
+
+    An example is `there is no file runs/x`.
+    """
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"there is no file {error.filename}"
     return f"{error.filename}: {_reason(error)}" if isinstance(error, OSError) and error.filename else str(error)
@@ -77,7 +86,10 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def check_same_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any], *, where: object, advice: str) -> None:
-    """Raise `UserError` naming the settings that differ, with `advice`, unless both are equal as JSON."""
+    """Raise `UserError` unless stored settings are equal, as JSON, to those wanted.
+
+    The message names the settings that differ, says `where` they are stored, and ends with `advice`.
+    """
     stored, wanted = (json.loads(json.dumps(settings, default=str)) for settings in (stored, wanted))
     if different := [name for name in {**stored, **wanted} if stored.get(name) != wanted.get(name)]:
         raise UserError(f"{where} was written with other settings ({', '.join(different)}); {advice}")

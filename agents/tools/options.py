@@ -17,9 +17,10 @@ _DEFAULT = re.compile(r"\s*Default: (.+?)\.(?=\s|$)")  # sentence that says what
 
 
 def read_settings(config_class: type[ConfigT], prog: str, arguments: Sequence[str], default: Any = None) -> ConfigT:
-    """Read settings from command-line arguments; those not named are the defaults, or those of `default`.
+    """Read settings from command-line arguments; return them as an instance of the dataclass `config_class`.
 
-    The dataclass checks them after tyro has read them, because tyro would put a box around the message.
+    Settings that the arguments do not name are those of `default`, or the defaults of the dataclass if `default` is
+    None. The dataclass checks the values after tyro has read them, because tyro would put a box around the message.
     """
     import tyro  # takes a while, and a list of verbs does not need it
 
@@ -50,7 +51,7 @@ def format_rows(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _make_option(setting: "Field[Any]", kind: Any, text: str, default: Any) -> tuple[str, Any, Any]:
-    """Return a field of a setting for tyro: its name, its type with the texts of its help, and its default."""
+    """Return a setting as a dataclass field for tyro: its name, its type with the help text, and its default."""
     from tyro.conf import Positional, arg
 
     value = getattr(default, setting.name) if default is not None else setting.default
@@ -66,7 +67,10 @@ def _make_option(setting: "Field[Any]", kind: Any, text: str, default: Any) -> t
 
 
 def _find_optional(kind: Any) -> list[type]:
-    """Return [T] for the type `T | None`, else []; None is what a setting is if the option is left out."""
+    """Return [T] if a setting has the type `T | None`, else an empty list.
+
+    Such a setting is None if its option is left out.
+    """
     parts = get_args(kind)
     return [part for part in parts if part is not NoneType and isinstance(part, type)] if NoneType in parts else []
 
@@ -84,7 +88,10 @@ def format_value(value: Any) -> str:
 
 
 def _read_texts(config_class: type) -> dict[str, str]:
-    """Return the text below each field of a dataclass and of those it derives from, {name: text}, in one line each."""
+    """Return the help text of each field of a dataclass, {name: text}: the string below it, in one line.
+
+    Fields of the classes that it derives from are included.
+    """
     texts: dict[str, str] = {}
     for each in reversed(config_class.__mro__[:-1]):
         body = cast(Any, ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]).body

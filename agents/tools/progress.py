@@ -5,7 +5,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 
 class PartsProgress:
-    """Context manager that shows a progress bar on a terminal; elsewhere it prints a line after each tenth."""
+    """Context manager that shows a progress bar on a terminal, or else prints a line after each tenth of the parts."""
 
     def __init__(self, console: Console) -> None:
         self.console, self._tenths = console, 0

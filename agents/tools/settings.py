@@ -35,7 +35,7 @@ def check_not_negative(config: Any, *settings: str) -> None:
 
 
 def check_at_least(config: Any, **bounds: float) -> None:
-    """Check that each named setting of `config` is None or at least its bound; raise `ValueError` otherwise."""
+    """Raise `ValueError` unless each named setting of `config` is None or at least its bound."""
     for setting, bound in bounds.items():
         value = getattr(config, setting)
         require(value is None or value >= bound, f"{option_name(setting)} must be at least {bound}, not {value}")
@@ -49,7 +49,7 @@ def check_range(config: Any, low: float, high: float, *settings: str) -> None:
 
 
 def check_seeds(seeds: Iterable[int], *, at_least: int = 1) -> None:
-    """Check that the option `--seeds` lists different numbers, at least `at_least`; raise `ValueError` otherwise."""
+    """Raise `ValueError` unless the option `--seeds` lists different numbers, `at_least` of them or more."""
     listed = list(seeds)
     enough = len(set(listed)) >= max(at_least, len(listed))
     require(enough, f"--seeds needs different numbers, at least {at_least}, not {listed}")
@@ -58,7 +58,8 @@ def check_seeds(seeds: Iterable[int], *, at_least: int = 1) -> None:
 def list_setups(setup: Iterable[str], num_players: Iterable[int]) -> list[Setup]:
     """List the setups named by the option `--setup`, or, if it is empty, the standard setups of `--num-players`.
 
-    A setup that is named twice is listed twice. Raises `ValueError` naming the option and what it may be.
+    A setup that is named twice is listed twice. Raises `ValueError` if there is no such setup; the message names the
+    option and its possible values.
     """
     names = list(setup)
     try:
@@ -71,7 +72,7 @@ def list_setups(setup: Iterable[str], num_players: Iterable[int]) -> list[Setup]
 
 
 def choose_setups(setup: Iterable[str], num_players: Iterable[int]) -> tuple[Setup, ...]:
-    """Return the setups of `list_setups` without repetitions, in the same order."""
+    """Return the setups chosen by `--setup` or `--num-players`, as in `list_setups` but without repetitions."""
     return tuple(dict.fromkeys(list_setups(setup, num_players)))
 
 
@@ -90,7 +91,7 @@ class OneSetup:
 
     @property
     def setups(self) -> tuple[Setup, ...]:
-        """Chosen setup, alone in a tuple."""
+        """Tuple that contains only the chosen setup."""
         return choose_setups([self.setup] if self.setup else [], [self.num_players])
 
     @property
@@ -105,7 +106,7 @@ class OneSetup:
 
     @property
     def training_setup(self) -> dict[str, Any]:
-        """The settings `num_players` and `setup` as a training run takes them: as tuples, by name."""
+        """Settings `num_players` and `setup` in the form of a training run's settings: {name: tuple}."""
         return {"num_players": (self.num_players,), "setup": (self.setup,) if self.setup else ()}
 
 

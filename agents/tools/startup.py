@@ -30,7 +30,10 @@ def raise_at_ctrl_c() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End the process at once: an exception would come out of an import, and some libraries would swallow it."""
+    """End the process at once with one line of text, when Ctrl-C is pressed during slow imports.
+
+    An exception would be raised inside an import, and some libraries would catch it.
+    """
     os.write(sys.stderr.fileno(), b"stopped; nothing was stored\n")
     os._exit(INTERRUPTED)
 

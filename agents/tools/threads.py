@@ -4,5 +4,8 @@ import threadpoolctl
 
 
 def use_one_blas_thread() -> None:
-    """Limit NumPy's matrix products to one thread: several processes with more threads each run five times slower."""
+    """Limit NumPy's matrix products to one thread in this process.
+
+    If several processes use more threads each, they are five times slower.
+    """
     threadpoolctl.threadpool_limits(limits=1, user_api="blas")

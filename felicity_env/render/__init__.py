@@ -1,1 +1,1 @@
-"""Rendering of positions: `scene` selects what may be shown, `text` draws it as plain text."""
+"""Rendering of positions: the module `scene` selects what a viewer may see, and `text` draws it as plain text."""

@@ -1,4 +1,4 @@
-"""Scene: a position as plain values for renderers, in full or built from what one seat may know (R8)."""
+"""Positions as plain values for renderers, complete or limited to what one seat may know (R8)."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ from felicity_env.information import redact_state
 
 @dataclass(frozen=True)
 class Slot:
-    """Slot of the row, which holds one placed card, with the mouse card above it (R3.3)."""
+    """Slot of the row in a rendered position: the card placed in it, if any, and the mouse card above it (R3.3)."""
 
     owner: int  # seat that places its card here, or DUMMY
     card: int  # 0..9, NO_CARD or HIDDEN
@@ -36,7 +36,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class Seat:
-    """Public standing of a seat (bid, cat points, whether it has passed), and its mice, score and rank where known."""
+    """Standing of a seat in a rendered position: bid, cat points, whether it is still in the auction, mice and score.
+
+    Mice, score and rank are None where the viewer may not know them.
+    """
 
     seat: int
     starts: bool  # first to place and to bid in this round
@@ -50,7 +53,10 @@ class Seat:
 
 @dataclass(frozen=True)
 class CardSet:
-    """Cards of a seat or of the dummy that are not in the row: removed, in hand and played, where known."""
+    """Cards of a seat or of the dummy that are not in the row: removed, still in hand, and placed in earlier rounds.
+
+    Cards that the viewer may not know are marked as hidden.
+    """
 
     owner: int  # seat or DUMMY
     removed: int | None  # card, NO_CARD or HIDDEN; None for the dummy, for which it is not recorded
@@ -60,7 +66,10 @@ class CardSet:
 
 @dataclass(frozen=True)
 class Scene:
-    """Position for renderers: as the seat `viewer` may know it, or in full if `viewer` is None."""
+    """Position as plain values for renderers.
+
+    It holds only what the seat `viewer` may know. If `viewer` is None, it holds all cards and mice.
+    """
 
     viewer: int | None
     round_number: int  # from 0
@@ -78,9 +87,10 @@ class Scene:
 
 
 def build_view_scene(state: State, seat: int, *, open_mice: bool = False) -> Scene:
-    """Build the scene of a position, redacted or not, as `seat` may know it; `open_mice` shows all mice (R8.2).
+    """Build the plain values from which a position is rendered as `seat` may know it.
 
-    Once the game is over all mice are shown, because they decide it (R7.1).
+    state: redacted or not. open_mice: show the mice of all seats (R8.2). Once the game is over, all mice are shown,
+    because they decide it (R7.1). Raises `ValueError` if there is no such seat.
     """
     if not 0 <= seat < state.num_seats:
         raise ValueError(f"seat must be 0 to {state.num_seats - 1}, not {seat!r}")
@@ -90,7 +100,10 @@ def build_view_scene(state: State, seat: int, *, open_mice: bool = False) -> Sce
 
 
 def build_full_scene(state: State) -> Scene:
-    """Build the scene of a position with all cards, for teaching and debugging; masked cards stay hidden."""
+    """Build the plain values from which a position is rendered with all cards, for teaching and debugging.
+
+    Cards that are masked in `state` stay hidden.
+    """
     return _build(state, None, True)
 
 

@@ -1,4 +1,4 @@
-"""Plain text of a position, at most 80 characters wide: as one seat may know it, or with all cards."""
+"""Rendering of a position as plain text, at most 80 characters wide: as one seat may know it, or with all cards."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,17 +29,20 @@ def check_render_mode(render_mode: str | None) -> None:
 
 
 def render_view(state: State, seat: int, *, open_mice: bool = False) -> str:
-    """Draw a position (one STATE record, redacted or not) as `seat` may know it; `open_mice` shows all seats' mice."""
+    """Render a position as text, with only what `seat` may know.
+
+    state: one record of type STATE, redacted or not. open_mice: show the mice of all seats.
+    """
     return _draw(build_view_scene(state, seat, open_mice=open_mice))
 
 
 def render_everything(state: State) -> str:
-    """Draw a position as text with every hidden card, for teaching and debugging, never for a player."""
+    """Render a position as text with every hidden card, for teaching and debugging, never for a player."""
     return _draw(build_full_scene(state))
 
 
 def _draw(scene: Scene) -> str:
-    """Draw a scene as text: blocks of lines with a blank line between them."""
+    """Render a position, given as plain values, as text: blocks of lines with blank lines between them."""
     blocks = (_draw_headline, _draw_row, _draw_seats, _draw_sets, _draw_news, _draw_turn)
     lines = [[line.rstrip() for line in draw(scene)] for draw in blocks]
     return "\n\n".join("\n".join(block) for block in [*lines, _LEGEND] if block)
@@ -52,7 +55,7 @@ def _draw_headline(scene: Scene) -> list[str]:
 
 
 def _draw_row(scene: Scene) -> list[str]:
-    """Draw the row as a table: slot 0 below the cat in the sack, slot k below the k-th mouse card (R3.3)."""
+    """Render the row as a text table: slot 0 below the cat in the sack, slot k below the k-th mouse card (R3.3)."""
     columns = {"The row": ["  mouse card", "  mice on it", "  card", "  placed by"]}
     for number, slot in enumerate(scene.slots):
         mouse_card = "sack" if number == 0 else _number_text(slot.mouse_card, "")
@@ -62,7 +65,10 @@ def _draw_row(scene: Scene) -> list[str]:
 
 
 def _draw_seats(scene: Scene) -> list[str]:
-    """Draw the standing of each seat; at the end without the auction, so that the final table remains."""
+    """Render a text table of all seats with their bids, mice, cat points and scores, and return its lines.
+
+    Once the game is over, the columns about the auction are left out.
+    """
     seats = scene.seats
     auction = {
         "": ["starts" if seat.starts else "" for seat in seats],
@@ -113,7 +119,7 @@ def _draw_turn(scene: Scene) -> list[str]:
 
 
 def _result_text(scene: Scene) -> str:
-    """Describe who won and with how many points, and whether cat points had to decide (R7.2)."""
+    """Describe in words who won, with how many points, and whether cat points decided a tie (R7.2)."""
     winners = [seat for seat in scene.seats if seat.rank == 1]
     is_tied = any(seat.rank != 1 and seat.score == winners[0].score for seat in scene.seats)
     decided = ", decided by cat points" if is_tied else ""
@@ -122,7 +128,10 @@ def _result_text(scene: Scene) -> str:
 
 
 def _choice_text(scene: Scene) -> str:
-    """Describe the legal actions in words (R3.1, R4.3, R4.4, R4.8); if they are hidden, only their kind."""
+    """Describe the legal actions of the acting seat in words (R3.1, R4.3, R4.4, R4.8).
+
+    If the viewer may not know them, the text only says whether the seat places a card or bids.
+    """
     if scene.phase == "place":
         return f"place one of {cards_text(scene.legal)}" if scene.legal else "place a card"
     if not scene.legal:
@@ -139,7 +148,10 @@ def _choice_text(scene: Scene) -> str:
 
 
 def _draw_table(columns: Mapping[str, Sequence[str]], *, left: Sequence[str]) -> list[str]:
-    """Draw a table from {heading: cells}; columns named in `left` are aligned left, the others right."""
+    """Format a text table from {heading: cells of the column}, and return its lines.
+
+    Columns whose headings are in `left` are aligned left, and all other columns are aligned right.
+    """
     padded = []
     for head, cells in columns.items():
         width = max(len(cell) for cell in [head, *cells])

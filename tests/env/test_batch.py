@@ -12,7 +12,7 @@ from felicity_env.batch import Batch
 from felicity_env.game import HIDDEN, MAX_SEATS, NO_SEAT, NUM_ACTIONS, PASS, RABBIT, STATE, is_terminal, score
 from felicity_env.information import redact
 from felicity_env.kernel import MAX_THREADS
-from felicity_env.observation import OBS_SIZE, PRIVILEGED_AT, PRIVILEGED_SIZE, describe
+from felicity_env.observation import OBS_SIZE, PRIVILEGED_AT, PRIVILEGED_SIZE, describe, observe_everything
 from felicity_env.player import RandomPlayer
 from felicity_env.random_stream import MAX_SEED, decision_seed, game_seed
 from felicity_env.setups import standard_setup
@@ -481,6 +481,16 @@ def test_privileged_contains_the_truth():
         assert seen["hand"] == np.flatnonzero(batch.action_masks[game]).tolist() or seen["phase"] != "place"
 
 
+def test_privileged_numbers_of_a_finished_game_are_relative_to_seat_0():
+    batch = make_batch(3, autoreset=False)
+    while (batch.seats != NO_SEAT).any():
+        batch.play_random(1)
+    expected = np.empty(PRIVILEGED_SIZE, np.float32)
+    for game, row in enumerate(batch.privileged()):
+        observe_everything(batch.states[game], 0, expected)
+        np.testing.assert_array_equal(row, expected)
+
+
 def test_a_view_holds_the_redacted_states_in_the_order_of_the_indices():
     batch = make_batch(9, seed=6)
     batch.play_random(30)
@@ -611,6 +621,17 @@ def test_games_begin_at_given_positions_with_given_seeds():
     assert batch.buffers.decisions.sum() == 0
     with pytest.raises(ValueError, match="states must be 4 records of STATE"):
         batch.start(source.states[:2], source.game_seeds[:2])
+
+
+def test_a_game_begun_at_a_later_position_has_no_record():
+    source = Batch(2, 4, seed=2)
+    first = source.states.copy()
+    source.play_random(30)
+    batch = Batch(2, 4, seed=99, record=True)
+    batch.start(np.stack([first[0], source.states[1]]), source.game_seeds.copy())
+    assert batch.game(0).actions == ()
+    with pytest.raises(ValueError, match="game 1 began at a position after its first decision"):
+        batch.game(1)
 
 
 def test_setups_are_taken_by_name_by_file_and_one_per_game(tmp_path):

@@ -1,6 +1,7 @@
 """Killed runs: they are compared with their twins, and processes that a kill leaves behind are found and ended."""
 
 import json
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -17,14 +18,25 @@ PARENT = f"import subprocess; subprocess.Popen({SLEEP!r}).wait()"
 SMALL = {"total_timesteps": 3000, "tournament_deals": 2, "longest_wait": 0.3, "tournament_wait": 3.0}
 
 
-@pytest.mark.compiled("training and a tournament in several processes")
+@pytest.mark.compiled("training in several processes")
 def test_killed_runs_are_compared_with_their_twins(tmp_path, stored, monkeypatch):
     monkeypatch.setattr(kills, "KILLS_A_CHUNK", 1)
-    kills.main(kills.Config(kills=2, **SMALL, out=tmp_path))
+    kills.main(kills.Config(kills=1, **SMALL, out=tmp_path))
     written = json.loads((stored / "kills.json").read_text())["results"]
-    assert written["counts"]["kills of training"] == written["counts"]["kills of tournaments"] == 1
+    assert written["counts"]["kills of training"] == 1
     assert written["counts"]["runs of training"] >= 1
     assert not any(written["faults"].values())
+
+
+@pytest.mark.compiled("a tournament in several processes")
+def test_a_tournament_that_is_started_with_the_command_of_the_check_finishes(tmp_path):
+    (tournament,) = (subject for subject in kills.SUBJECTS if subject.name == "tournaments")
+    subprocess.run(tournament.create(tmp_path, 3, kills.Config(tournament_deals=2)), check=True, capture_output=True)
+    assert tournament.is_finished(tmp_path)
+    results, parts = tournament.read_outcome(tmp_path)
+    assert results["pairs"]
+    assert list(tmp_path.glob(tournament.files.replace("*.part", "*.npz")))
+    assert parts
 
 
 def create_sleeper(folder, seed, config):
