@@ -3,10 +3,10 @@
     import pyspiel, felicity_env.openspiel
     game = pyspiel.load_game("python_felicity(setup=standard-3)")
 
-`setup` is the name of a setup or a file that ends in .json. The returns are win shares, so they add up to 1. Chance acts
-before the first decision: it draws the start seat, the removed card of each seat and the cards of the dummy, in the order
-in which they are turned. The information state holds all that a seat has seen (perfect recall); the observation holds
-what the table shows now, in the layout of `SECTIONS`.
+`setup` is the name of a setup or a file that ends in .json. The returns are win shares, so they add up to 1. Chance
+acts before the first decision: it draws the start seat, the removed card of each seat and the cards of the dummy, in
+the order in which they are turned. The information state holds all that a seat has seen (perfect recall); the
+observation holds what the table shows now, in the layout of `SECTIONS`.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from felicity_env.game import MAX_ROUNDS, MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_terminal, step
+from felicity_env.game import MAX_ROUNDS, MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_terminal
 from felicity_env.game_record import Deal, action_text, card_text, initial_states, list_legal_actions
 from felicity_env.information import EVENT_SIZE, MAX_EVENTS, Recall, encode_information_state
 from felicity_env.observation import OBS_SIZE, observe

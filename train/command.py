@@ -115,12 +115,10 @@ def _extend(trainer: Trainer, before: int) -> None:
 
 
 def _describe_extension(config: Config, timesteps: int, before: int) -> str:
-    """Describe the learning rate and the entropy bonus with which an extended run goes on."""
-    rate, entropy = config.compute_schedule(timesteps)
-    return (
-        f"extended from {before:,} to {config.total_timesteps:,} decisions: learning rate goes on at {rate:.2g} and "
-        f"falls to zero, the weight of the entropy bonus goes on at {entropy:.2g} towards {config.ent_coef_end:.2g}"
-    )
+    """Describe the values with which an extended run goes on, of the settings that change in the course of a run."""
+    now, end = config.compute_schedule(timesteps), config.compute_schedule(config.total_timesteps)
+    values = ", ".join(f"{name} {value:.2g} (at the end {end[name]:.2g})" for name, value in now.items())
+    return f"extended from {before:,} to {config.total_timesteps:,} decisions; it goes on with {values}"
 
 
 def _learn(trainer: Trainer, console: Console) -> int:

@@ -18,7 +18,6 @@ from agents.tools.seeds import MAX_TRAINING_SEED
 from agents.tools.settings import (
     SeveralSetups,
     check_at_least,
-    check_not_negative,
     check_positive,
     check_range,
     list_setups,
@@ -78,10 +77,6 @@ class Config(SeveralSetups):
     """Number of passes over the decisions of each rollout. More learn more from each game, but too many overfit it."""
     learning_rate: float = 1e-3
     """Initial learning rate of Adam, which then decays linearly to zero. Lower it if training diverges."""
-    ent_coef: float = 0.01
-    """Weight of the entropy bonus at the start of training. Keep it above zero: hidden information needs mixed play."""
-    ent_coef_end: float = 0.01
-    """Weight of the entropy bonus at the end of training; the weight changes linearly from start to end."""
     gamma: float = 1.0
     """Discount factor from one decision to the next; 1 (no discount) suits games that always end."""
     gae_lambda: float = 0.95
@@ -112,7 +107,6 @@ class Config(SeveralSetups):
         check_positive(self, "total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs")
         check_positive(self, "curve_every", "learning_rate", "reward_scale", "clip_coef", "save_minutes")
         check_at_least(self, curve_deals=2, evaluation_deals=2, threads=1)  # an interval needs two deals
-        check_not_negative(self, "ent_coef", "ent_coef_end")
         check_range(self, 1, MAX_SIZE, "num_envs", "num_steps", "batch_size")
         self._check_memory()
         check_range(self, 0, 1, "gamma", "gae_lambda")
@@ -162,10 +156,16 @@ class Config(SeveralSetups):
         """Weight of each opponent in `mix`, {name: weight}."""
         return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in self.mix)}
 
-    def compute_schedule(self, timesteps: int) -> tuple[float, float]:
-        """Return the learning rate and the weight of the entropy bonus after learning from `timesteps` decisions."""
-        done = min(1.0, timesteps / self.total_timesteps)
-        return self.learning_rate * (1 - done), self.ent_coef + (self.ent_coef_end - self.ent_coef) * done
+    def compute_schedule(self, timesteps: int) -> dict[str, float]:
+        """Return the settings that change in the course of training, {name: value after `timesteps` decisions}.
+
+        These are the learning rate, which falls to zero, and each setting NAME for which there is a setting NAME_end.
+        All change linearly.
+        """
+        done, end = min(1.0, timesteps / self.total_timesteps), "_end"
+        ends = {field.name: getattr(self, field.name) for field in fields(self) if field.name.endswith(end)}
+        ends = {"learning_rate": 0.0} | {name.removesuffix(end): value for name, value in ends.items()}
+        return {name: (1 - done) * getattr(self, name) + done * last for name, last in ends.items()}
 
     @property
     def rollout_size(self) -> int:

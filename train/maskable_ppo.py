@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from agents.checkpoint_file import load_checkpoint
 from agents.network import NetworkPlayer
 from agents.policy_file import Layers
-from agents.tools.settings import check_at_least, check_positive, require
+from agents.tools.settings import check_at_least, check_not_negative, check_positive, require
 from felicity_env import NUM_ACTIONS, OBS_SIZE, game_seed
 from felicity_env.learners import SingleLearnerGames
 from felicity_env.observation import OBS_HIGH, OBS_LOW
@@ -49,6 +49,10 @@ class MaskablePPOConfig(Config):
     remember_every: int = 15
     """Number of updates after which the policy is stored as an opponent. A larger number keeps older opponents."""
     batch_size: int = 4096
+    ent_coef: float = 0.01
+    """Weight of the entropy bonus at the start of training. Keep it above zero: hidden information needs mixed play."""
+    ent_coef_end: float = 0.01
+    """Weight of the entropy bonus at the end of training; the weight changes linearly from start to end."""
     against: tuple[str, ...] = ("random", "anchor", "ev")
     curve_every: int = 500_000
 
@@ -56,6 +60,7 @@ class MaskablePPOConfig(Config):
         super().__post_init__()
         check_positive(self, "remember_every")
         check_at_least(self, num_past=0)
+        check_not_negative(self, "ent_coef", "ent_coef_end")
         has_past = self.weights.get(PAST, 0) > 0
         require(self.num_past > 0 or not has_past, "--mix has past policies, but --num-past is 0")
         require(self.rollout_size % self.batch_size == 0, "--batch-size must divide --num-envs times --num-steps")
@@ -283,8 +288,9 @@ class _TrainingCallback(BaseCallback):
     def _set_schedule(self) -> None:
         """Set learning rate and entropy bonus for the update after this rollout."""
         model: Any = self.model
-        learning_rate, model.ent_coef = self.trainer.config.compute_schedule(self.num_timesteps)
-        model.lr_schedule = lambda left: learning_rate
+        values = self.trainer.config.compute_schedule(self.num_timesteps)
+        model.ent_coef = values["ent_coef"]
+        model.lr_schedule = lambda left: values["learning_rate"]
 
     def _on_rollout_end(self) -> None:
         self._played = time.monotonic() - self._clock

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from agents.network import NetworkPlayer
 from agents.policy_file import Layers
 from felicity_env import NUM_ACTIONS, OBS_SIZE
-from felicity_env.game import MAX_BID, PASS
-from felicity_env.observation import AT, MICE_SCALE
+from felicity_env.game import MAX_BID
+from train.priors import count_further_mice
 
 ACTIVATION = "relu"
 _HIDDEN_GAIN, _ACTOR_GAIN, _CRITIC_GAIN = 2**0.5, 0.01, 1.0  # usual for PPO (Huang et al. 2022, "37 details")
@@ -39,14 +39,18 @@ class ActorCritic(nn.Module):
     """Policy network (actor) and value network (critic) without common layers.
 
     raises: if true, the logit of a bid is the sum of two outputs: one for the bid, and one for the size of its raise
-    over the highest bid.
+    over the highest bid. prior_rate: with `raises`, each further mouse is exp(-prior_rate) times as likely before
+    training.
     """
 
-    def __init__(self, hidden_sizes: Sequence[int], *, raises: bool, seed: int) -> None:
+    def __init__(self, hidden_sizes: Sequence[int], *, raises: bool, seed: int, prior_rate: float = 0.0) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         outputs = NUM_ACTIONS + (MAX_BID if raises else 0)
         self.actor = create_perceptron([OBS_SIZE, *hidden_sizes, outputs], gain=_ACTOR_GAIN, generator=generator)
+        if raises:
+            with torch.no_grad():
+                self.actor[-1].bias[NUM_ACTIONS:] = -prior_rate * torch.arange(MAX_BID)  # type: ignore[index]
         self.critic = create_perceptron([OBS_SIZE, *hidden_sizes, 1], gain=_CRITIC_GAIN, generator=generator)
 
     @classmethod
@@ -67,8 +71,7 @@ class ActorCritic(nn.Module):
         outputs = self.actor(observations).float()
         if outputs.shape[1] == NUM_ACTIONS:
             return outputs
-        high_bid = (observations[:, AT.high_bid] * MICE_SCALE).round().long()
-        raises = torch.arange(NUM_ACTIONS, device=outputs.device) - PASS - 1 - high_bid[:, None]
+        raises = count_further_mice(observations)
         added = outputs[:, NUM_ACTIONS:].gather(1, raises.clamp(0, MAX_BID - 1))
         return outputs[:, :NUM_ACTIONS] + torch.where(raises >= 0, added, 0.0)
 

@@ -26,11 +26,13 @@ from agents.policy_file import Layers
 from agents.tools.files import UserError
 from agents.tools.settings import check_not_negative, check_positive, check_range, require
 from felicity_env import game_seed
+from felicity_env.game import PASS
 from train import storage
 from train.config import Config, choose_device
 from train.initial_policy import InitialPolicy, load_initial_policy
-from train.networks import ACTIVATION, ActorCritic
+from train.networks import ACTIVATION, ActorCritic, masked_log_softmax
 from train.opponents import OpponentPool
+from train.priors import PRIORS, prior_logits
 from train.rollout import Rollout, compute_advantages, sample
 from train.trainer import Interrupt, Progress, Run
 
@@ -50,7 +52,6 @@ class SelfplayConfig(Config):
     reward_scale: float = 1.0
     mix: tuple[str, ...] = ("self=0.4", "tuned=0.2", "ev=0.2", "anchor=0.2")
     batch_size: int = 1024
-    ent_coef: float = 0.05
     against: tuple[str, ...] = ("random", "anchor", "ev", "tuned")
     curve_every: int = 1_000_000
 
@@ -61,10 +62,25 @@ class SelfplayConfig(Config):
     """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it."""
     raises: bool = False
     """Compute a bid's logit from two outputs, for the bid and for its raise over the highest bid, and add them."""
+    prior: str = "uniform"
+    """Policy to which the learned one is drawn: `uniform` over legal actions, `e1` or `e2`. In e1 and e2 each mouse
+    above the lowest raise makes a bid e or e^2 times less likely; both leave less to exploit than uniform."""
+    bidding_coef: float = 0.05
+    """Weight of the KL divergence from the prior in auctions, at the start. Keep it above 0: bluff needs mixed play."""
+    bidding_coef_end: float = 0.01
+    """The same weight at the end of training; it changes linearly from start to end."""
+    placing_coef: float = 0.05
+    """Weight of the KL divergence from the prior when a card is placed, at the start. Cards need more than bids."""
+    placing_coef_end: float = 0.01
+    """The same weight at the end of training; it changes linearly from start to end."""
     kl_coef: float = 0.0
     """Weight of the KL divergence of the policy from a slow moving average of itself. Above 0 it damps oscillation."""
     average_decay: float = 0.99
     """Decay of the moving average of the policy in each update; nearer to 1 is slower. Used only with `--kl-coef`."""
+    normalize_advantage: bool = True
+    """Divide the advantages of a minibatch by their standard deviation; without it, weights are in units of reward."""
+    mean_weights: bool = False
+    """Measure and keep the policy with the mean of the weights over about the last tenth of training, not the last."""
     max_grad_norm: float = 0.5
     """Largest norm of a gradient; a gradient with a larger norm is scaled down to it."""
     vf_coef: float = 1.0
@@ -76,6 +92,8 @@ class SelfplayConfig(Config):
         super().__post_init__()
         check_positive(self, "max_grad_norm", "save_every")
         check_not_negative(self, "kl_coef", "vf_coef")
+        check_not_negative(self, "bidding_coef", "bidding_coef_end", "placing_coef", "placing_coef_end")
+        require(self.prior in PRIORS, f"--prior must be one of {', '.join(PRIORS)}, not {self.prior}")
         check_range(self, 0, 1, "average_decay")
         require(self.batch_size <= self.rollout_size, "--batch-size must be at most --num-envs times --num-steps")
 
@@ -91,9 +109,8 @@ class SelfplayTrainer:
         self.threads = self.run.threads
         self.device = choose_device(config.device)
         self.dtype = choose_dtype(config.precision, self.device)
-        self.policy, self.average = (
-            ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed).to(self.device) for _ in range(2)
-        )
+        self.prior = PRIORS[config.prior]
+        self.policy, self.average, self.mean = (self._create_networks() for _ in range(3))
         if start := load_initial_policy(config, folder, activation=ACTIVATION):
             self._start_from(start)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
@@ -108,15 +125,20 @@ class SelfplayTrainer:
         self._show_part: Callable[[float], Any] = lambda part: None  # shows which part of an iteration is done
         self._is_stopped: Callable[[], bool] = lambda: False
 
+    def _create_networks(self) -> ActorCritic:
+        config, rate = self.config, self.prior.rate
+        networks = ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed, prior_rate=rate)
+        return networks.to(self.device)
+
     def _start_from(self, start: InitialPolicy) -> None:
-        self.policy.load_layers(start.layers)
-        self.average.load_layers(start.layers)
+        for networks in (self.policy, self.average, self.mean):
+            networks.load_layers(start.layers)
         if critic := storage.arrays_to_tensors("policy.critic.", start.checkpoint):
             self.policy.critic.load_state_dict(critic)
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
-        return self.policy.layers()
+        return (self.mean if self.config.mean_weights else self.policy).layers()
 
     # --- the loop ---
 
@@ -158,23 +180,26 @@ class SelfplayTrainer:
     def run_iteration(self) -> dict[str, float]:
         """Play a rollout and update the policy from it; return values for the log (as in SB3), or {} if stopped."""
         config, started = self.config, time.monotonic()
-        learning_rate, ent_coef = config.compute_schedule(self.timesteps)
-        self.optimizer.param_groups[0]["lr"] = learning_rate
+        schedule = config.compute_schedule(self.timesteps)
+        self.optimizer.param_groups[0]["lr"] = schedule["learning_rate"]
         if not self.collect_rollout():
             return {}
         played = time.monotonic() - started
         data = self.prepare_data()
         if not len(data["actions"]):
             raise UserError("--num-steps is too small: no decision was followed by the next decision of its seat")
-        means = self.update_policy(data, ent_coef)
+        means = self.update_policy(data, schedule)
         if not all(parameter.isfinite().all() for parameter in self.policy.parameters()):
             raise UserError("training diverged: not all weights are finite numbers; a lower --learning-rate may help")
         self.timesteps += len(data["actions"])
         self.updates += 1
+        self._update_averages()
         self._games_to_save = self.batch.clone()
         self._seconds_an_iteration = time.monotonic() - started
         self._expected, self._play_share = float(len(data["actions"])), played / self._seconds_an_iteration
-        values = means | {"explained_variance": compute_explained_variance(data), "learning_rate": learning_rate}
+        spread = float(data["advantages"].std()) if config.normalize_advantage else 1.0
+        temperature = {"temperature": schedule["bidding_coef"] * spread}  # weight of the prior in units of reward
+        values = means | schedule | temperature | {"explained_variance": compute_explained_variance(data)}
         return {f"train/{name}": value for name, value in values.items()} | {
             "time/total_timesteps": self.timesteps,
             "time/fps": len(data["actions"]) / (time.monotonic() - started),
@@ -251,11 +276,12 @@ class SelfplayTrainer:
 
     # --- update ---
 
-    def update_policy(self, data: dict[str, Tensor], ent_coef: float) -> dict[str, float]:
-        """Take a gradient step on each minibatch, `update_epochs` times; return the mean of each loss term."""
-        terms = [self.optimize_minibatch(minibatch, ent_coef) for minibatch in self.split_minibatches(data)]
-        if self.config.kl_coef:
-            self._update_average()
+    def update_policy(self, data: dict[str, Tensor], schedule: dict[str, float]) -> dict[str, float]:
+        """Take a gradient step on each minibatch, `update_epochs` times; return the mean of each loss term.
+
+        schedule: weights of the terms in this update, as from `Config.compute_schedule`.
+        """
+        terms = [self.optimize_minibatch(minibatch, schedule) for minibatch in self.split_minibatches(data)]
         return {name: float(torch.stack([each[name] for each in terms]).mean()) for name in terms[0]}
 
     def split_minibatches(self, data: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
@@ -266,35 +292,39 @@ class SelfplayTrainer:
             self._show_part(self._play_share + (1 - self._play_share) * number / (epochs * count))
             yield {name: part[number % count] for name, part in parts.items()}
 
-    def optimize_minibatch(self, minibatch: dict[str, Tensor], ent_coef: float) -> dict[str, Tensor]:
+    def optimize_minibatch(self, minibatch: dict[str, Tensor], schedule: dict[str, float]) -> dict[str, Tensor]:
         """Take one gradient step on a minibatch; return the loss terms."""
         self.optimizer.zero_grad()
-        loss, terms = self.compute_loss(minibatch, ent_coef)
+        loss, terms = self.compute_loss(minibatch, schedule)
         loss.backward()
         nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
         return {name: term.detach() for name, term in terms.items()}
 
-    def compute_loss(self, minibatch: dict[str, Tensor], ent_coef: float) -> tuple[Tensor, dict[str, Tensor]]:
+    def compute_loss(
+        self, minibatch: dict[str, Tensor], schedule: dict[str, float]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Compute the total loss of a minibatch, and its terms by name."""
         with self._mixed_precision():
-            terms = self._compute_terms(minibatch)
-        loss = terms["policy_gradient_loss"] + self.config.vf_coef * terms["value_loss"]
-        loss = loss + ent_coef * terms["entropy_loss"]
+            terms = self._compute_terms(minibatch, schedule)
+        loss = terms["policy_gradient_loss"] + self.config.vf_coef * terms["value_loss"] + terms["prior_loss"]
         if self.config.kl_coef:
             loss = loss + self.config.kl_coef * terms["kl_loss"]
         return loss, terms
 
-    def _compute_terms(self, minibatch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Compute the loss terms of PPO (Schulman et al. 2017, arXiv:1707.06347): policy, value, entropy, divergence.
+    def _compute_terms(self, minibatch: dict[str, Tensor], schedule: dict[str, float]) -> dict[str, Tensor]:
+        """Compute the loss terms of PPO (Schulman et al. 2017, arXiv:1707.06347) and of the divergences.
 
+        "prior_loss" has its weights in it, which differ between cards and bids.
         "approx_kl" estimates the KL divergence from the policy that played: http://joschu.net/blog/kl-approx.html.
         """
         clip = self.config.clip_coef
         log_all = self.policy.log_probabilities(minibatch["observations"], minibatch["masks"])
         log_chosen = log_all.gather(1, minibatch["actions"][:, None]).squeeze(1)
         advantages = minibatch["advantages"]
-        advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
+        advantages = advantages - advantages.mean()
+        if self.config.normalize_advantage:
+            advantages = advantages / (advantages.std(correction=0) + 1e-8)
         log_ratio = log_chosen - minibatch["log_probabilities"]
         ratio = log_ratio.exp()
         policy = -torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages).mean()
@@ -303,7 +333,8 @@ class SelfplayTrainer:
         terms = {
             "policy_gradient_loss": policy,
             "value_loss": value,
-            "entropy_loss": (probabilities * log_all).sum(dim=1).mean(),
+            "prior_loss": self._compute_prior_loss(minibatch, log_all, schedule),
+            "entropy": -(probabilities * log_all).detach().sum(dim=1).mean(),
             "approx_kl": (ratio - 1 - log_ratio).detach().mean(),
             "clip_fraction": ((ratio - 1).detach().abs() > clip).float().mean(),
         }
@@ -313,10 +344,21 @@ class SelfplayTrainer:
             terms["kl_loss"] = (probabilities * (log_all - log_average)).sum(dim=1).mean()
         return terms
 
+    def _compute_prior_loss(self, minibatch: dict[str, Tensor], log_all: Tensor, schedule: dict[str, float]) -> Tensor:
+        """Compute the mean KL divergence from the prior, each decision weighted as a card or a bid."""
+        observations, masks = minibatch["observations"], minibatch["masks"]
+        with torch.no_grad():
+            log_prior = masked_log_softmax(prior_logits(self.prior, observations), masks)
+            weights = torch.where(masks[:, PASS], schedule["bidding_coef"], schedule["placing_coef"])
+        return (weights * (log_all.exp() * (log_all - log_prior)).sum(dim=1)).mean()
+
     @torch.no_grad()
-    def _update_average(self) -> None:
-        for average, current in zip(self.average.parameters(), self.policy.parameters(), strict=True):
-            average.lerp_(current, 1 - self.config.average_decay)
+    def _update_averages(self) -> None:
+        """Move the slow average and the mean over the last tenth of all updates towards the present weights."""
+        rates = {self.average: 1 - self.config.average_decay, self.mean: 10 / (9 + self.updates)}
+        for networks, rate in rates.items():
+            for mean, current in zip(networks.parameters(), self.policy.parameters(), strict=True):
+                mean.lerp_(current, min(1.0, rate))
 
     # --- checkpoints ---
 
@@ -324,6 +366,7 @@ class SelfplayTrainer:
         """Write a checkpoint to the run folder, with everything on which the rest of the run depends."""
         arrays = storage.tensors_to_arrays("policy.", self.policy.state_dict())
         arrays |= storage.tensors_to_arrays("average.", self.average.state_dict())
+        arrays |= storage.tensors_to_arrays("mean.", self.mean.state_dict())
         arrays |= storage.optimizer_to_arrays(self.optimizer)
         arrays |= {f"games.{name}": array for name, array in self._games_to_save.items()}
         self.run.save(arrays, self.layers(), timesteps=self.timesteps, updates=self.updates)
@@ -335,6 +378,7 @@ class SelfplayTrainer:
             self.run.restore(metadata, report)
             self.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
             self.average.load_state_dict(storage.arrays_to_tensors("average.", arrays))
+            self.mean.load_state_dict(storage.arrays_to_tensors("mean.", arrays))
             storage.restore_optimizer(self.optimizer, arrays)
             self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
             self.batch.restore({name: arrays[f"games.{name}"] for name in self.batch.clone()})

@@ -29,6 +29,6 @@ def _probabilities(player: Player, states: np.ndarray, draws: int) -> np.ndarray
         return player.probabilities(view).astype(np.float64)
     counts = np.zeros((len(states), NUM_ACTIONS))
     for draw in range(draws):
-        seeds = np.array([game_seed(draw, k) for k in range(len(states))], np.uint64)
+        seeds = np.array([game_seed(draw, k, 0) for k in range(len(states))], np.uint64)
         counts[np.arange(len(states)), player.act(View.make_unchecked(states, seats, seeds))] += 1
     return counts / draws

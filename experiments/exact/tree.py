@@ -1,15 +1,16 @@
 """Game tree of a small game as flat arrays, one level after another; `GameTree.from_setup` enumerates every deal.
 
-Nodes are numbered by level: the roots (one for each deal) come first, and the children of a node are consecutive. Forced
-moves, those of a seat with a single legal action, are played at once and have no node. Decision nodes that a seat cannot
-tell apart, even if it remembers all it has seen (perfect recall), form one information set. Each information set has a
-range in a table of actions, so a policy of all seats is one array with a probability for each entry of that table.
+Nodes are numbered by level: the roots (one for each deal) come first, and the children of a node are consecutive.
+Forced moves, those of a seat with a single legal action, are played at once and have no node. Decision nodes that a
+seat cannot tell apart, even if it remembers all it has seen (perfect recall), form one information set. Each
+information set has a range in a table of actions, so a policy of all seats is one array with a probability for each
+entry of that table.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from felicity_env.game import (
     AUCTION,
     MAX_ROUNDS,
     MAX_SEATS,
-    NO_CARD,
     PLACE,
     STATE,
     Setup,
@@ -51,7 +51,7 @@ class Tree(NamedTuple):
     seats: np.ndarray  # int8 [N]: seat to act
     sets: np.ndarray  # int64 [N]: information set of a decision node, else -1
     returns: np.ndarray  # float64 [N, seats]: win shares at a terminal node, else 0
-    first_action: np.ndarray  # int64 [I + 1]: information set i has the entries first_action[i] to first_action[i + 1] - 1
+    first_action: np.ndarray  # int64 [I + 1]: set i has the entries first_action[i] to first_action[i + 1] - 1
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def list_deals(setup: Setup) -> Iterator[Deal]:
 
 @kernel
 def extend_memory(memory: np.ndarray, before: State, action: int, after: State) -> None:
-    """Add to `memory`, uint64 [MAX_SEATS], what each seat sees of a step: the action, unless hidden, and cards turned up.
+    """Add to `memory`, uint64 [MAX_SEATS], what each seat sees of a step: actions that are not hidden, cards turned up.
 
     Equal numbers mean that a seat has seen the same, but for collisions of 64 bits.
     """
@@ -145,7 +145,7 @@ def _memory_of_start(states: np.ndarray) -> np.ndarray:
 
 @kernel
 def _play_forced_moves(states, memory, scratch):
-    """Play the moves of seats with a single legal action in each state, until a seat has a choice or the game is over."""
+    """Play the forced moves in each state, until a seat has more than one legal action or the game is over."""
     for k in range(len(states)):
         while not is_terminal(states[k]) and num_legal_actions(states[k]) == 1:
             scratch[0] = states[k]
@@ -245,6 +245,7 @@ def _build(states: np.ndarray, weights: np.ndarray) -> GameTree:
     _count_children(known, sizes)
     actions = np.empty(int(sizes.sum()), np.int64)
     _write_actions(known, actions)
-    ends = np.cumsum([0, *(len(column[0]) for column in columns)])
-    arrays = [np.concatenate(column) for column in zip(*columns, strict=True)]
-    return GameTree(Tree(ends, weights, *arrays, np.concatenate([[0], np.cumsum(sizes)])), known, actions)
+    levels = np.cumsum([0, *(len(column[0]) for column in columns)])
+    nodes = map(np.concatenate, zip(*columns, strict=True))  # the arrays of `Tree` with an entry for each node
+    tree = Tree._make([levels, weights, *nodes, np.concatenate([[0], np.cumsum(sizes)])])
+    return GameTree(tree, known, actions)

@@ -22,7 +22,7 @@ from agents.tools.settings import OneSetup, check_at_least, check_positive
 from experiments.results import median_interval, write_result
 from train.selfplay import SelfplayConfig, SelfplayTrainer
 
-Optimize = Callable[[dict[str, torch.Tensor], float], Any]  # takes a minibatch and the entropy coefficient
+Optimize = Callable[[dict[str, torch.Tensor], dict[str, float]], Any]  # takes a minibatch and weights of the loss terms
 NETWORKS: dict[str, Mapping[str, Any]] = {"2 x 128": {}, "2 x 256": {"hidden_sizes": (256, 256)}}  # settings to change
 
 
@@ -71,7 +71,7 @@ def prepare_passes(trainer: SelfplayTrainer) -> Callable[[Optimize], None]:
                 trainer.compute_logits(observations[0])
             trainer.compute_values(observations.flatten(0, 1))
         for minibatch in minibatches:
-            optimize(minibatch, 0.01)
+            optimize(minibatch, trainer.config.compute_schedule(0))
 
     return make_passes
 

@@ -6,15 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-import agents
-from experiments.exact.cfr import solve
-from experiments.exact.policies import tabulate
 from experiments.exact.tree import GameTree, list_deals
-from experiments.exact.values import compute_gains, compute_values, find_best_response
+from experiments.exact.values import compute_values, find_best_response
 from felicity_env.game import Setup, is_terminal, rank
 from felicity_env.game_record import initial_states, list_legal_actions
 from felicity_env.information import Recall
-from tests.support.experiments import save_random_policy
 
 TINY = Setup(seats=2, mouse_cards=(1,), bank=2, mice=1, rounds=1, cards=(0, 8, 5))
 SMALL = {
@@ -75,17 +71,20 @@ def play_out(deal, plans):
 
 
 def test_a_best_response_equals_the_best_of_all_plans():
-    game, deals = GameTree.from_setup(TINY), list(list_deals(TINY))
+    deals = [deal for deal in list_deals(TINY) if deal.start_seat == 0]
+    states = np.concatenate([initial_states(TINY, deal) for deal in deals])
+    game = GameTree.from_states(states, np.full(len(deals), 1 / len(deals)))
     seen = {}
     for deal in deals:
         for events, legal in walk(Recall(initial_states(TINY, deal))):
             seen.setdefault(events, legal)
     own = [events for events in seen if events.startswith("[('seat', 0")]
-    first = {events: legal[0] for events, legal in seen.items()}
+    last = {events: legal[-1] for events, legal in seen.items()}
     policy = np.zeros(len(game.actions))
-    policy[game.tree.first_action[:-1]] = 1.0  # both seats take their first legal action
+    policy[game.tree.first_action[1:] - 1] = 1.0  # both seats take their last legal action
     best = max(
-        np.mean([play_out(deal, (first | dict(zip(own, plan, strict=True)), first))[0] for deal in deals])
+        np.mean([play_out(deal, (last | dict(zip(own, plan, strict=True)), last))[0] for deal in deals])
         for plan in product(*(seen[events] for events in own))
     )
     assert find_best_response(game, policy, 0)[1] == pytest.approx(best, abs=1e-12)
+    assert best > compute_values(game, policy)[0]
