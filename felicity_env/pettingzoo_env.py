@@ -27,7 +27,7 @@ from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWr
 
 from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_legal, legal_actions, rank, score, step
 from felicity_env.game_record import Game, check_action, check_overrides, draw_deal, initial_states, is_integer
-from felicity_env.information import Event, information_state, redact
+from felicity_env.information import Event, Recall, redact
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, PRIVILEGED_SIZE, VERSIONS, observe, observe_everything
 from felicity_env.player import View
@@ -205,6 +205,7 @@ class raw_env(AECEnv):
         self._stream, self._episode = stream, episode
         self._states = initial_states(self.setup, self._deal)
         self._actions: list[int] = []
+        self._recall: Recall | None = None  # created when a seat first asks what it has seen
         self._decisions = [0] * self.setup.seats  # decisions that each seat has taken in this game
         self.agents = self.possible_agents[:]
         self.agent_selection = self.possible_agents[int(self._states[0].seat)]
@@ -323,7 +324,12 @@ class raw_env(AECEnv):
 
         The function `information.encode_information_state` converts the list to an array.
         """
-        return information_state(self.game, self._find_seat(agent))
+        seat = self._find_seat(agent)
+        self._get_states()  # raises before the first deal
+        self._recall = self._recall or Recall(initial_states(self.setup, self._deal))
+        for action in self._actions[len(self._recall.actions) :]:
+            self._recall.play(action)
+        return list(self._recall.events[seat])
 
     def state(self) -> np.ndarray:
         """Return the full state of the game, with all hidden cards, as numbers: input for a critic, never for a player.

@@ -1,6 +1,6 @@
 """Setups of the game by name, such as `standard-4`, and setups that users define in JSON files.
 
-To add a setup, add an entry to `SETUPS`. All commands then accept its name.
+To add a setup, add an entry to `SMALL_SETUPS`, or to `SETUPS` if the rules define it. All commands then accept its name.
 """
 
 import hashlib
@@ -18,6 +18,13 @@ SETUPS = {  # R2.1-R2.5
     "standard-5": Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=33),
 }
 STANDARD_PLAYERS = (3, 4, 5)
+SMALL_SETUPS = {  # games whose whole tree fits into memory, so that equilibria and best responses can be computed
+    "tiny-2": Setup(seats=2, mouse_cards=(1,), bank=2, mice=1, rounds=1, cards=(0, 8, 5)),
+    "small-2": Setup(seats=2, mouse_cards=(2,), bank=4, mice=4, rounds=2, cards=(0, 3, 8)),
+    "small-2-dummy": Setup(seats=2, mouse_cards=(2,), bank=4, dummy=True, mice=4, rounds=2, cards=(0, 3, 8)),
+    "small-3": Setup(seats=3, mouse_cards=(1, 2), bank=6, mice=3, rounds=2, cards=(0, 3, 8)),
+}
+_NAMED = SETUPS | SMALL_SETUPS
 
 
 def standard_setup(num_players: int) -> Setup:
@@ -31,7 +38,7 @@ def standard_setup(num_players: int) -> Setup:
 
 
 def find_setup(setup: Setup | str | Path) -> Setup:
-    """Return a setup, given the setup itself, its name in `SETUPS`, or a JSON file that defines it.
+    """Return a setup, given the setup itself, its name in one of the tables, or a JSON file that defines it.
 
     The file holds the fields of `Setup`, such as {"seats": 4, "mouse_cards": [2, 4, 8], "bank": 27}. Raises
     `ValueError` with the reason if the name is unknown, or if the file cannot be read or defines no possible setup.
@@ -39,11 +46,11 @@ def find_setup(setup: Setup | str | Path) -> Setup:
     if isinstance(setup, Setup):
         return setup
     if isinstance(setup, str | Path):
-        if str(setup) in SETUPS:
-            return SETUPS[str(setup)]
+        if str(setup) in _NAMED:
+            return _NAMED[str(setup)]
         if Path(setup).suffix == ".json":
             return _read_setup(Path(setup))
-    raise ValueError(f"no setup {setup!r}; there are {', '.join(SETUPS)}, and files that end in .json")
+    raise ValueError(f"no setup {setup!r}; there are {', '.join(_NAMED)}, and files that end in .json")
 
 
 def choose_setup(num_players: Any, setup: Any) -> Setup:
@@ -61,11 +68,11 @@ def choose_setup(num_players: Any, setup: Any) -> Setup:
 
 
 def setup_name(setup: Setup) -> str:
-    """Return the name of a setup: its name in `SETUPS`, or a name computed from its fields.
+    """Return the name of a setup: its name in one of the tables, or a name computed from its fields.
 
     The computed name is `custom-SEATS-DIGEST`: the number of seats, and 8 hex digits of a hash of all fields.
     """
-    for name, known in SETUPS.items():
+    for name, known in _NAMED.items():
         if known == setup:
             return name
     digest = hashlib.sha256(json.dumps(asdict(setup)).encode()).hexdigest()[:8]

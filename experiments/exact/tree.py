@@ -91,6 +91,12 @@ class GameTree:
         """Number of information sets of all seats together."""
         return len(self.states)
 
+    def read_row(self, policy: np.ndarray, node: int) -> dict[int, float]:
+        """Return {action: probability} of a policy at a decision node."""
+        number = self.tree.sets[node]
+        entries = slice(self.tree.first_action[number], self.tree.first_action[number + 1])
+        return dict(zip(self.actions[entries].tolist(), policy[entries].tolist(), strict=True))
+
     def uniform_policy(self) -> np.ndarray:
         """Return the policy that takes every legal action with equal probability, float64 [A]."""
         sizes = np.diff(self.tree.first_action)
