@@ -27,11 +27,11 @@ def compute_sack_values(rows: np.ndarray) -> np.ndarray:
 
 
 def compute_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
-    """Return the gain of the seat that placed each card and the value of the card's row, [blocks, cards].
+    """Return how each placed card is related to its round: the gain of its seat and the value of its row.
 
-    The overall means are subtracted. Also returns how often seats place the same card in a round, [blocks].
-    These are correlations: a player chooses the round in which it places a card, and its bids depend on that card.
-    (`anchor` places random cards, so its gain is the effect of the card in the round.)
+    Both are [blocks, cards], with the overall means subtracted. The result also holds how often seats place the same
+    card in a round, [blocks]. These are correlations: a player chooses the round in which it places a card, and its
+    bids depend on that card. (`anchor` places random cards, so its gain is the effect of the card in the round.)
     """
     placed, gain = games.rounds["cards"][..., : games.seats], games.gain
     rows, values = games.rows, compute_sack_values(games.rows)

@@ -10,7 +10,10 @@ from agents.arena.estimates import INTERVAL, Estimate, linearise_ratio, resample
 
 
 def average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return a column [blocks] whose mean is the mean of `values` [blocks, ...] weighted by `weights` (or a mask)."""
+    """Return a value for each block such that the mean of these values is the weighted mean of `values`.
+
+    values: [blocks, ...]. weights: array of the same shape, or a mask that selects values. Returns [blocks].
+    """
     axes = tuple(range(1, values.ndim))
     return linearise_ratio((values * weights).sum(axis=axes), weights.sum(axis=axes))
 

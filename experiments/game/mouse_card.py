@@ -45,11 +45,12 @@ def change_last_mouse_card(setup: Setup, mice: int) -> Setup:
 
 
 def compute_changed_card_columns(copies: Copies) -> dict[str, np.ndarray]:
-    """Return prices, void and dry rounds for different numbers of mice on the last mouse card, [blocks, MICE].
+    """Return prices and frequencies of void and dry rounds for each number of mice on the last mouse card.
 
-    This is an experiment: all numbers of mice are played on the same deals. The players see the mice but were not made
-    for other numbers: `ev` uses the mice on the card, `tuned` has weights for 6 mice, and `anchor` uses what a pass
-    pays at the moment. In a void round nobody buys; in a dry round there are no mice on the mouse cards.
+    Each array is [blocks, MICE]. This is an experiment: the same deals are played with every number of mice. The
+    players see the mice but were not made for other numbers: `ev` uses the mice on the card, `tuned` has weights for 6
+    mice, and `anchor` uses what a pass pays at the moment. In a void round nobody buys; in a dry round there are no
+    mice on the mouse cards.
     """
     runs, deals = [], list_deals(copies)
     for mice in MICE:

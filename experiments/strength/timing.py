@@ -25,7 +25,10 @@ class _Recorder:
 
 
 def draw_positions(setup: Setup, seed: int) -> View:
-    """Return a random sample of NUM_POSITIONS decisions of one seat, from games among copies of `tuned`."""
+    """Return a random sample of NUM_POSITIONS decisions that one player takes in games among copies of `tuned`.
+
+    seed: seed of the games and of the sample.
+    """
     recorder = _Recorder("tuned")
     players = [recorder, *(agents.make("tuned") for _ in range(setup.seats - 1))]
     play_blocks(players, num_deals=NUM_DEALS, seed=seed, setup=setup)
