@@ -1,4 +1,4 @@
-"""Check of settings that are codes of players."""
+"""Check of those settings of experiments that must be codes of players."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -21,9 +21,10 @@ ILLEGAL = -40.0  # log probability of an illegal action: almost zero, and no den
 
 
 def create_perceptron(sizes: Sequence[int], *, gain: float, generator: torch.Generator) -> nn.Sequential:
-    """Create linear layers of the given sizes with ReLU between them and orthogonal initial weights.
+    """Create a network of linear layers with ReLU between them and orthogonal initial weights.
 
-    gain: factor of the initial weights in the last layer.
+    sizes: numbers of inputs, of units in each hidden layer, and of outputs. gain: factor of the initial weights in the
+    last layer. generator: source of the random weights.
     """
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):

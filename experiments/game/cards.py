@@ -52,9 +52,9 @@ def _same_card_column(placed: np.ndarray) -> np.ndarray:
 
 
 def remove_each_card(setup: Setup, deals: np.ndarray) -> np.ndarray:
-    """Return copies of `deals` [B] in which each card in turn is the one removed from seat 0 (R2.4), [B, cards].
+    """Return copies of deals in which each card in turn is the one that is removed from seat 0 (R2.4), [B, cards].
 
-    Everything else in a deal stays equal.
+    Everything else in a deal stays equal. deals: states [B] at the beginning of games in `setup`.
     """
     changed = np.repeat(deals, NUM_CARDS)
     changed["removed"][:, 0] = np.tile(np.arange(NUM_CARDS), len(deals))

@@ -34,7 +34,7 @@ def estimate_columns(answers: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 def round_estimate(value: float, low: float, high: float, *, blocks: int) -> dict[str, Any] | None:
-    """Convert an estimate to a dict for storage, with five decimals; return None unless all its numbers are finite."""
+    """Convert an estimate to a dict with five decimals for storage, or to None if one of its numbers is not finite."""
     if not np.isfinite([value, low, high]).all():
         return None
     value, low, high = (round(float(number), 5) for number in (value, low, high))

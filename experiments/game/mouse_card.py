@@ -14,10 +14,11 @@ TIMES_TAKEN = tuple(range(5))  # how often a seat takes the last mouse card in a
 
 
 def compute_last_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
-    """Return columns [blocks] about the last mouse card, whose mice are paid to the last seat that passes.
+    """Return statistics of the last mouse card, whose mice are paid to the last seat that passes.
 
-    They hold the profits of buyers, the points that seats get from the card and from other sources, and the win share
-    of seats that take the card 0, 1, 2, ... times.
+    Each is an array with a value for each block, [blocks]: the profits of buyers, the points that seats get from the
+    card and from other sources, and, as [blocks, TIMES_TAKEN], the win share of seats that take the card 0, 1, 2, ...
+    times.
     """
     dry, void = is_dry(games.rounds), is_void(games.rounds)
     is_last = (games.rounds["passed"][..., : games.seats] == games.seats - 1) & (games.taken > 0)

@@ -103,11 +103,12 @@ NON_BUYERS: dict[str, Callable[[float], Player]] = {
 def compute_non_buyer_columns(
     name: str, setup: Setup, extra: float, *, num_deals: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Measure a player that tries to win without buying a sack, alone against overbidders; return columns [blocks].
+    """Measure a player that tries to win without buying a sack, alone against overbidders; return values by block.
 
-    name: key of `NON_BUYERS`. extra: mice that the overbidders pay above the expected value of a sack. Of the columns,
-    `win_share` is the player's win share in games in which it bought no sack (0 in other games), `sacks` the number of
-    sacks that it bought, and `loss_per_sack` the price minus the value of a sack, averaged over all sacks sold.
+    name: key of `NON_BUYERS` that names the player. extra: mice that the overbidders pay above the expected value of a
+    sack. Returns arrays [blocks]: `win_share` is the player's win share in games in which it bought no sack (0 in other
+    games), `sacks` the number of sacks that it bought, and `loss_per_sack` the price minus the value of a sack,
+    averaged over all sacks sold.
     """
     players = [NON_BUYERS[name](extra), *[make_overbidder(extra)] * (setup.seats - 1)]
     blocks = play_blocks(players, num_deals=num_deals, seed=seed, setup=setup)
@@ -123,8 +124,8 @@ def compute_non_buyer_columns(
 def measure_non_buyer(name: str, setup: Setup, *, num_deals: int, seed: int) -> dict[str, Any]:
     """Estimate how often a player wins without buying a sack, for each number of mice that its opponents overbid.
 
-    All numbers are played on the same deals. `crosses_par` estimates the smallest number of mice at which the player's
-    win share reaches par (1 / number of players).
+    The same deals are played with each number. `crosses_par` estimates the smallest number of mice at which the
+    player's win share reaches par (1 / number of players). name: key of `NON_BUYERS` that names the player.
     """
     runs = [compute_non_buyer_columns(name, setup, extra, num_deals=num_deals, seed=seed) for extra in EXTRAS]
     columns = {answer: np.column_stack([run[answer] for run in runs]) for answer in runs[0]}

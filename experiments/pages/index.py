@@ -65,7 +65,10 @@ def count_minutes(stored: Result) -> float:
 
 
 def _find_runs(results: Any) -> list[dict[str, Any]]:
-    """Return all training runs (dicts with `minutes`) at any depth of a result."""
+    """Return all training runs in a stored result, at any depth of its lists and dictionaries.
+
+    A training run is a dictionary with the key `minutes`.
+    """
     if isinstance(results, list):
         return [run for part in results for run in _find_runs(part)]
     if isinstance(results, dict):
@@ -182,8 +185,8 @@ def _answer_training_speed(results: Sequence[Result]) -> str:
 def _answer_check(text: str, subjects: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:
     """Return a function that writes the answer to a question of the release checks from a stored result.
 
-    text: statement that is true if the check found no faults. subjects: {prefix: what is counted}, where the prefix
-    selects the counts that are added up by the beginning of their names.
+    text: statement that is true if the check found no faults. subjects: {beginning of a name: subject}. All counts
+    whose names begin in this way are added up, and the answer shows their sum as the number of these subjects.
     """
 
     def answer(results: Sequence[Result]) -> str:

@@ -36,7 +36,7 @@ def format_signed(gain: Mapping[str, float]) -> str:
 
 
 def format_by_position(gains: Sequence[Mapping[str, float]]) -> str:
-    """Format differences with the half-width of their widest 95 % interval, as in `+0.02 / -0.02 (± 0.01)`."""
+    """Format differences with the half-width of their widest 95 % interval, as in `+0.021 / -0.018 (± 0.010)`."""
     width = max(gain["high"] - gain["low"] for gain in gains) / 2
     values = (f"{gain['value']:+.3f}" for gain in gains)
     return f"{' / '.join(values)} (± {width:.3f})"

@@ -25,7 +25,7 @@ class Config:
 
     resumes: ClassVar[bool] = False
     out: Path = Path("build/docs")
-    """Folder of the site."""
+    """Folder in which the web site is built."""
 
 
 @dataclass

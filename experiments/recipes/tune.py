@@ -136,7 +136,10 @@ class WeightedPlayer:
 
 
 class Deals(NamedTuple):
-    """Games that all candidates of a generation play: first states, random streams, and the player in each seat."""
+    """Games in which all sets of weights of a generation are measured, the same games for each set.
+
+    They are stored as first states, random streams, and the index of the player in each seat.
+    """
 
     setup: Setup
     states: np.ndarray  # STATE [games]
@@ -145,9 +148,10 @@ class Deals(NamedTuple):
 
 
 def draw_deals(setup: Setup, config: Config, seed: int) -> Deals:
-    """Draw the games that all candidates of a generation play: random deals under all rotations of the seats.
+    """Draw the games in which all sets of weights of a generation are measured.
 
-    Which player sits in each seat is also drawn. seed: seed of the deals.
+    They are random deals under all rotations of the seats. Which player sits in each seat is also drawn. seed: seed of
+    the deals.
     """
     blocks = range(config.num_deals)
     states, streams = deal_blocks(setup, blocks, seed), list_streams(setup, blocks, seed)
@@ -170,9 +174,10 @@ def draw_seating(num_games: int, seats: int, rng: np.random.Generator) -> np.nda
 
 
 def compute_fitness(candidate: np.ndarray, rival: np.ndarray, deals: Deals, config: Config) -> list[float]:
-    """Compute the fitness of a candidate; return it, followed by the candidate's gain over par in each kind of match.
+    """Compute the fitness of a set of weights for the player `tuned`, and its gain over par in each kind of match.
 
-    candidate, rival: weights, float64 [weights]. The rival is the result of the previous round of the search.
+    Returns a list: the fitness, and then the gains in the order of `MATCHES`. candidate, rival: weights, float64
+    [weights]. The rival is the result of the previous round of the search.
     """
     players = [WeightedPlayer(candidate), WeightedPlayer(rival), *map(agents.make, HEURISTICS)]
     played = Games(deals.setup, deals.states, deals.streams, deals.seating)
@@ -243,7 +248,10 @@ def _name(fitness: Sequence[float] | np.ndarray) -> dict[str, float]:
 
 
 class _Log:
-    """Log file of a search: a line of settings, then a line per generation with the fitness of every candidate."""
+    """Log file of a search for weights, from which an interrupted search is resumed.
+
+    It has a line of settings, and then for each generation a line with the fitness of every set of weights.
+    """
 
     def __init__(self, path: Path, config: Config) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -257,11 +265,14 @@ class _Log:
         self.stored: Iterator[Any] = iter([json.loads(line) for line in lines[1:]])
 
     def read_next(self) -> list[Any]:
-        """Return the logged fitness of the candidates of the next generation, or an empty list if it is not logged."""
+        """Return the logged fitness of the sets of weights of the next generation.
+
+        Returns an empty list if the log ends before that generation.
+        """
         return next(self.stored, [])
 
     def add(self, fitness: list[Any]) -> list[Any]:
-        """Append the fitness of the candidates of one more generation to the log file, and return this fitness."""
+        """Append the fitness of the sets of weights of one more generation to the log file, and return this fitness."""
         with self.path.open("a") as file:
             file.write(json.dumps(fitness) + "\n")
         return fitness

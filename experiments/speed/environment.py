@@ -276,7 +276,7 @@ def measure_memory(config: Config, num_games: int = 50_000) -> float:
 
 
 def main(config: Config) -> None:
-    """Measure the speed of games, PettingZoo and training, start time and memory, and store the result."""
+    """Measure the environment (speed of games, of PettingZoo and of training, start time, memory); store the result."""
     torch.set_num_threads(min(2, os.cpu_count() or 1))  # as in training
     started = time.monotonic()
     results = {

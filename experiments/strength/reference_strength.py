@@ -120,7 +120,10 @@ def measure(matches: dict[Match, int], config: Config, console: Console) -> dict
 
 
 def main(config: Config) -> None:
-    """Measure the player alone against copies of its opponents and the reverse; print and store the result."""
+    """Measure the player alone against copies of each opponent, and each opponent alone against copies of the player.
+
+    The results are printed as a table and stored.
+    """
     started, console = time.monotonic(), Console()
     results = measure(list_matches(config), config, console)
     console.print(build_table(results["pairs"]))

@@ -40,7 +40,10 @@ def draw_positions(setup: Setup, seed: int) -> View:
 
 
 def measure_milliseconds(code: str, view: View) -> dict[str, float]:
-    """Measure the milliseconds that a player takes for a decision on one core, averaged over many positions."""
+    """Measure the milliseconds that a player takes for a decision on one core.
+
+    The time is averaged over the decisions of `view`. Returns the median of several measurements, with its interval.
+    """
     player, samples = agents.make(code), []
     player.act(view.take(np.arange(1)))
     for _ in range(REPETITIONS):

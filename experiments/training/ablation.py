@@ -105,8 +105,8 @@ def create_config(variant: str, seed: int, config: Config) -> SelfplayConfig:
 def add_needed_variants(variants: Iterable[str]) -> list[str]:
     """Return the names of all variants that must be trained so that the given variants can be compared.
 
-    These are the base, `variants`, and every variant whose trained policies are opponents in the training of another. A
-    variant comes after those that its training needs.
+    These are the base, `variants`, and every variant whose trained policies are opponents in the training of one of
+    them. A variant comes after those that its training needs.
     """
     complete = [BASE]
     for variant in variants:
