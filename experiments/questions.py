@@ -1,4 +1,7 @@
-"""Registry of the questions of `python -m experiments`, in groups. A new one needs a module and an entry here."""
+"""Table of the questions of `python -m experiments`, in groups.
+
+A new question needs a module and an entry in this table.
+"""
 
 from agents.tools.command import Verb
 

@@ -1,9 +1,9 @@
-"""Execute the notebooks and store their outputs. `python -m experiments notebooks [--check]`
+"""Command that executes the notebooks and stores their outputs: `python -m experiments notebooks [--check]`.
 
-Each notebook in `docs/tutorials` runs from its first cell to its last in a new kernel of the Python that runs
-this command. With `--check` nothing is written: nbval executes the notebooks and fails if a cell raises an error or
-shows text that differs from the stored text. The pixels of figures are not compared, because fonts differ between
-machines; neither is the text of cells with the tag `nbval-ignore-output`, which differs between two runs.
+Each notebook in `docs/tutorials` runs from its first cell to its last in a new kernel of the Python that runs this
+command. With `--check` nothing is written: nbval executes the notebooks and fails if a cell raises an error or shows
+text that differs from the stored text. Two things are not compared: the pixels of figures, because fonts differ between
+machines, and the text of cells with the tag `nbval-ignore-output`, which differs between two executions.
 """
 
 import os
@@ -41,14 +41,18 @@ class Config:
 
 
 class _ThisPython(AsyncKernelManager):
-    """Kernel manager that runs notebooks with `sys.executable`: without folders to search, it finds no others."""
+    """Manager of notebook kernels that finds only the Python of this process, because it has no folders to search."""
 
     def _kernel_spec_manager_default(self) -> KernelSpecManager:
         return KernelSpecManager(kernel_dirs=[])
 
 
 def prepare_environment() -> None:
-    """Let cells run `python` as this Python; let commands print plain text, and nothing when code is compiled."""
+    """Set environment variables for the commands that the cells of notebooks run.
+
+    The command `python` is then the Python of this process. Commands print plain text, and no messages about
+    compilation.
+    """
     folders = str(Path(sys.executable).parent), os.environ["PATH"]
     os.environ |= {"PATH": os.pathsep.join(folders), "TERM": "dumb", "FELICITY_QUIET": "1"}
 
