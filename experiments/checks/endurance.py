@@ -51,7 +51,7 @@ class Config:
     decisions: int = 100_000_000
     """Number of decisions for each of the other interfaces, which are slower."""
     stretches: int = 4
-    """Number of processes, one after another, that share the decisions of an interface. Ctrl-C loses the last one."""
+    """Number of successive processes that share the decisions of an interface. Ctrl-C loses the current one."""
     out: Path = Path("runs/endurance")
     """Folder of the results so far; the same command, given again, continues an interrupted check."""
 
