@@ -226,7 +226,10 @@ def collect_texts(env: raw_env, seat: int) -> dict[str, Any]:
 
 
 def list_worlds(pair: Pair, rng: np.random.Generator) -> np.ndarray:
-    """Resample worlds for a pair of a position and a seat, and return those that differ from one another, STATE [K]."""
+    """Return different worlds that are possible for the seat of a pair at its position, STATE [K].
+
+    WORLDS (8) worlds are resampled, and equal ones are returned only once.
+    """
     worlds = resample(redact(np.repeat(pair.states, WORLDS), pair.seat), rng)
     return np.unique(worlds.view(np.uint8).reshape(WORLDS, -1), axis=0).reshape(-1).view(STATE)
 

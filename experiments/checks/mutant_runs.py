@@ -88,7 +88,7 @@ class TestRunner:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop the server process that runs the tests, and wait for its end."""
+        """End the server process that runs the tests, and wait until it has ended."""
         self._server.__exit__(None, None, None)  # closes the pipes, at which the server ends, and waits for it
 
     def measure(self, files: Sequence[str], longest: float) -> Stage:

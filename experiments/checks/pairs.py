@@ -45,9 +45,9 @@ def draw_pairs(setup: Setup, count: int, *, seed: int, early: int = 5) -> list[P
 
 
 def rebuild_game(pair: Pair, world: np.void) -> Game:
-    """Return the record of the game that leads to the position of a pair if the state `world` is the true one.
+    """Return the record of the game up to the position of a pair, as it would be if the state `world` were the truth.
 
-    `world` is a state of that position in which the cards that the seat may not know are resampled.
+    `world` is the state of that position after the cards that the seat may not know are resampled.
     """
     game = pair.played.game
     return Game(game.setup, _rebuild_deal(world, game.setup, game.deal), actions_in_world(pair, world))
