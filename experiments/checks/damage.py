@@ -42,7 +42,7 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Config:
-    """Damage texts of games, and files that have a checksum, and check that reading them never gives wrong data."""
+    """Damage texts of games, and files with a checksum, and check that reading gives a proper error or a valid game."""
 
     resumes: ClassVar[bool] = True
     texts: int = 200_000
@@ -251,7 +251,7 @@ def find_file_fault(file: DamagedFile) -> str:
 
 
 def check_files(kind: str, count: int, rng: Rng) -> Outcome:
-    """Damage copies of one file of the given kind `count` times, read each, and return how often each result occurred.
+    """Write `count` damaged copies of a file of one kind, read each, and return how often each result occurred.
 
     `kind` is "policies", "checkpoints" or "parts".
     """

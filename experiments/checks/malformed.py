@@ -1,4 +1,4 @@
-"""Question: are malformed actions refused without any change to the game? `python -m experiments malformed`
+"""Question: are malformed actions refused, and nothing changed? `python -m experiments malformed`
 
 Malformed actions are given to `raw_env.step` and to `Batch.step` at random positions, also of finished games: values of
 a wrong type, out of range, illegal now, not finite, huge, or arrays of a wrong shape. Each must raise `ValueError` or

@@ -81,7 +81,7 @@ def _find_exclusion(parents: list[Any]) -> str:
 
 
 def _is_field(assignment: Any) -> bool:
-    """Return whether an annotated assignment in a syntax tree defines a field of a class, not a local variable."""
+    """Return whether an annotated assignment in a syntax tree defines a field of a class, rather than a variable."""
     return (
         next(node for node in _list_parents(assignment) if node.type in (*DEFINITIONS, "file_input")).type == "classdef"
     )
