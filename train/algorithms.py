@@ -28,7 +28,7 @@ ALGORITHMS = {
         "MaskablePPOTrainer",
         "MaskablePPO of sb3-contrib, to compare with",
     ),
-    "selfplay": Algorithm("train.selfplay", "SelfplayTrainer", "PPO in which all seats learn; stronger, and sooner"),
+    "selfplay": Algorithm("train.selfplay", "SelfplayTrainer", "PPO by self-play; stronger, and sooner"),
 }
 DEFAULT = "selfplay"
 

@@ -208,13 +208,13 @@ def main(config: Config) -> None:
                 for module, mutants in modules.items():
                     run_mutants(runner, module, mutants, PLANS[group][module], number)
                     print_module(summarise_module(runner, module, mutants, PLANS[group][module]))
+        if config.modules:
+            return
         for group, modules in chosen.items():
             rows = [
                 summarise_module(runner, module, mutants, PLANS[group][module]) for module, mutants in modules.items()
             ]
             results[group] = summarise_group(rows)
-    if config.modules:
-        return
     write_result("mutants", config, {"tool": tool_version(), "goal": GOAL, **results}, started=started)
     if faults := list(find_faults(results)):
         raise UserError("\n".join(faults))

@@ -82,6 +82,7 @@ def measure(config: Config, console: Console) -> list[dict[str, Any]]:
             deals_per_part=DEALS_PER_PART,
             report=progress.report,
         )
+    results.raise_failure()
     return [
         {
             **describe_setup(setup),

@@ -18,7 +18,7 @@ from agents.arena.blocks import Blocks
 from agents.arena.evaluate import build_table
 from agents.arena.matches import SEARCHES, Match, play_matches, summarize_pair
 from agents.registry import is_search
-from agents.tools.files import UserError, write_json
+from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_positive
@@ -107,8 +107,7 @@ def play(matches: dict[Match, int], config: Config, console: Console) -> dict[Ma
                 deals_per_part=max(5, num_deals // 100),  # few deals mean slow players: save often
                 report=progress.report,
             )
-        for failure in results.failures:
-            raise UserError(f"{failure.code} failed: {failure.reason}")
+        results.raise_failure()
         blocks |= results.blocks
     return blocks
 
