@@ -18,8 +18,8 @@ WITHOUT_INFLUENCE = ("workers", "out", "write", "fresh")  # settings that do not
 def write_result(name: str, config: Any, results: Any, *, started: float, question: str | None = None) -> Path:
     """Write measured `results` with their provenance (settings, commit, machine, ...) to a JSON file; return its path.
 
-    The function `store` chooses the path from the name. started: `time.monotonic()` when the measurement began.
-    question: the question as the command line names it; by default the name of the result with hyphens.
+    The function `store` of this module chooses the path. started: `time.monotonic()` when the measurement began.
+    question: the command that measures it, such as `first-player`; by default `name` with hyphens for underscores.
     """
     command = f"experiments {question or name.replace('_', '-')}"
     return store(name, describe_measurement(command, config, started=started) | {"results": results})

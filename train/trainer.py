@@ -145,7 +145,7 @@ class Run:
             return RunLogger(str(folder), [make_output_format(kind, str(folder)) for kind in ("csv", "tensorboard")])
 
     def create_player(self, layers: Layers) -> NetworkPlayer:
-        """Create a player from the network layers of a policy of this run."""
+        """Create a player with the policy that has these network layers, of the form that this run trains."""
         return NetworkPlayer(layers, open_mice=self.config.open_mice, activation=self.activation)
 
     def count_time(self) -> None:

@@ -60,7 +60,7 @@ def _list_streams(seed, blocks, rotations, streams):
 
 
 def deal_blocks(setup: Setup, blocks: range, seed: int) -> np.ndarray:
-    """Return the starting state of every game, STATE [blocks * rotations]; all games of a block have the same deal."""
+    """Deal some blocks, and return the starting states of their games, STATE [blocks * rotations], block by block."""
     states = np.empty(len(blocks) * setup.seats, STATE)
     _deal_blocks(setup.blank_state(), np.uint64(seed), np.array(blocks, np.int64), setup.seats, states)
     return states

@@ -129,7 +129,7 @@ class CountingPlayer:
         self.player, self.decisions = player, 0
 
     def act(self, view: View) -> np.ndarray:
-        """Return the actions of the other player for the B decisions of `view`, integers [B]."""
+        """Return the actions that the player in this wrapper chooses for the B decisions of `view`, integers [B]."""
         self.decisions += len(view)
         return self.player.act(view)
 
@@ -244,10 +244,7 @@ def measure_growth(counts: Mapping[str, int], face: str) -> float:
 
 
 def find_growth(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return a dictionary that tells for each interface, as a fault by name, whether its memory grew by 1 % or more.
-
-    The value is 1 if it did and 0 if it did not.
-    """
+    """Return {name of a fault: 1 or 0}, with 1 for each interface of the game whose memory grew by 1 % or more."""
     return {f"{face}: memory grew by 1 % or more": int(measure_growth(counts, face) >= MOST_GROWTH) for face in FACES}
 
 

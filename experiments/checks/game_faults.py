@@ -168,8 +168,8 @@ def _check_next_round(before, after, winner, price, over):
 def _check_end(state, first, sums, rewards):
     """Return the first fault in the scores, ranks and rewards of a finished game, or SOUND if there is none.
 
-    first: the state before the deal. sums: for each seat, the sum of the rewards of kind "round" over the game.
-    rewards: an array to work with.
+    first: the state before the first decision. sums: for each seat, the sum over the game of the rewards that it gets
+    after each round. rewards: a scratch array, which is overwritten.
     """
     best = winners = 0
     for seat in range(state.num_seats):

@@ -137,7 +137,7 @@ def find_reason(reasons: Mapping[tuple[str, str, str, str], str], module: str, o
 
 
 def summarise_module(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan) -> dict[str, Any]:
-    """Return how many mutants of a module were killed, timed out or survived, and lists of the survivors.
+    """Count the mutants of a module that were killed, timed out or survived; return the counts and the survivors.
 
     Survivors that no test can notice are counted and listed apart, as equivalent, each with its reason. Mutants that
     are listed as equivalent but were noticed by a test are under "wrongly_listed".
@@ -195,7 +195,7 @@ def print_module(row: Mapping[str, Any]) -> None:
 
 
 def main(config: Config) -> None:
-    """Run the tests on all mutants, store the result, and raise `UserError` if the result has faults.
+    """Run the tests on mutants (small changes of the code), store the result, and raise `UserError` if it has faults.
 
     If the settings name modules, only their mutants are tested, and no result is stored.
     """

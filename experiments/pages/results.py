@@ -136,7 +136,7 @@ def render_budget() -> str:
 
 
 def read_exploits() -> list[dict[str, Any]]:
-    """Return the stored results on exploiting players (question `exploit`), the largest gain over par first."""
+    """Return the stored results of the question `exploit`, one for each player, the largest gain first."""
     results = [read_result(path.stem) for path in RESULTS.glob("exploit_*.json")]
     return sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
 
@@ -241,7 +241,7 @@ def render_ablation() -> str:
 
 
 def render_encoding() -> str:
-    """Return a Markdown table of win shares after training with and without thermometers (amounts as rows of ones)."""
+    """Return a Markdown table of win shares after training with and without thermometer encoding of the inputs."""
     stored = read_result("encoding")
     codes = list(next(iter(stored["results"].values()))["win_share"])
     rows = [

@@ -81,7 +81,7 @@ def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
 
 
 def main(config: Config) -> None:
-    """Train a player with each seed, collect the win shares and minutes, store the result and plot it."""
+    """Train a player with each seed, collect the win shares and minutes of training, store the result and plot it."""
     started, runs, setup = time.monotonic(), [], config.chosen_setup
     default = load_trainer(config.algorithm).config_class.choose_defaults("auto")
     for seed in config.seeds:
