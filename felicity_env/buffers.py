@@ -210,7 +210,7 @@ def restart_games(b, indices, seed):
 
 @kernel
 def begin_games(b, indices):
-    """Reset the counts of decisions and the recorded actions of the games at `indices`, which are about to begin.
+    """Prepare the counts of decisions and the recorded actions of the games at `indices`, which are about to begin.
 
     The first states of these games must be in the buffers already.
     """
