@@ -279,9 +279,10 @@ def _check_seat(batch: Batch, seat: int | None) -> int | None:
 
 
 def check_opponents(opponents: Player | Sequence[Player] | None, num_opponents: int) -> list[Player]:
-    """Return the opponents as a list: one for all other seats, or one for each of them.
+    """Return the opponents as a list with one player for all other seats, or with one for each of them.
 
-    The default is a uniformly random player. Raises `ValueError` for a wrong number, or a player without `act`.
+    opponents: a player for all other seats, a list with one for each, or None for a uniformly random player. Raises
+    `ValueError` if the list has a wrong length, or a player has no `act`.
     """
     if opponents is None:
         return [RandomPlayer()]

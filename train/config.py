@@ -161,7 +161,7 @@ class Config(SeveralSetups):
     def algorithm(self) -> str:
         """Name of the training algorithm to which these settings belong, such as `selfplay`.
 
-        The name is found by the module that defines the class of the settings.
+        The name is looked up in `ALGORITHMS` by the module that defines the class of these settings.
         """
         return next(name for name, entry in ALGORITHMS.items() if entry.module == type(self).__module__)
 

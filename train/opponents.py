@@ -61,7 +61,7 @@ class OpponentPool:
     def draw_opponents(self, game_seeds: np.ndarray) -> np.ndarray:
         """Draw one opponent for each of K games; return its index in the pool for every seat, [K, MAX_SEATS].
 
-        All entries of a row are equal. Index 0 is the current policy. game_seeds: uint64 [K].
+        All entries of a game are equal. Index 0 is the current policy. game_seeds: uint64 [K].
         """
         return np.repeat(self._draw_players(game_seeds)[:, None], MAX_SEATS, axis=1)
 

@@ -34,7 +34,7 @@ class Config:
 
 
 def check_chunk(k: int, games: int) -> Outcome:
-    """Play and check the random games of chunk k, all in one setup, and return how many games have each fault.
+    """Play and check the random games of chunk k, all in one setup; return {fault: number of games that have it}.
 
     games: number of games in each setup in the whole check. Successive chunks belong to the setups in turn.
     """

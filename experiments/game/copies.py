@@ -94,7 +94,7 @@ class PlayedGames(NamedTuple):
 
     @property
     def rows(self) -> np.ndarray:
-        """Cards that were placed in each round, in the order of the seats, then the dummy's card, [B, G, R, cards]."""
+        """Cards placed in each round, by seat, then the dummy's card, [blocks, games in a block, rounds, cards]."""
         sets = [*range(self.seats), *[DUMMY] * self.setup.dummy]
         return self.rounds["cards"][..., sets]
 

@@ -124,7 +124,7 @@ def compute_non_buyer_columns(
 def measure_non_buyer(name: str, setup: Setup, *, num_deals: int, seed: int) -> dict[str, Any]:
     """Estimate how often a player wins without buying a sack, for each number of mice that its opponents overbid.
 
-    The same deals are played with each number. `crosses_par` estimates the smallest number of mice at which the
+    The same deals are played with each number. The entry `crosses_par` of the result is the smallest number at which the
     player's win share reaches par (1 / number of players). name: key of `NON_BUYERS` that names the player.
     """
     runs = [compute_non_buyer_columns(name, setup, extra, num_deals=num_deals, seed=seed) for extra in EXTRAS]
