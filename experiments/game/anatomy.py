@@ -56,7 +56,7 @@ class Config(SeveralSetups):
 
 
 def list_copies(config: Config) -> list[Copies]:
-    """Return a list of tables to play at: for each setup and each player, one table with copies of that player in all seats.
+    """Return a list of tables to play at: one with copies of each player in all seats, in each setup.
 
     All players get the same deals.
     """

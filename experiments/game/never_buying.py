@@ -124,8 +124,8 @@ def compute_non_buyer_columns(
 def measure_non_buyer(name: str, setup: Setup, *, num_deals: int, seed: int) -> dict[str, Any]:
     """Estimate how often a player wins without buying a sack, for each number of mice that its opponents overbid.
 
-    The same deals are played with each number. The entry `crosses_par` of the result is the smallest number at which the
-    player's win share reaches par (1 / number of players). name: key of `NON_BUYERS` that names the player.
+    The same deals are played with each number. The entry `crosses_par` of the result is the smallest number at which
+    the player's win share reaches par (1 / number of players). name: key of `NON_BUYERS` that names the player.
     """
     runs = [compute_non_buyer_columns(name, setup, extra, num_deals=num_deals, seed=seed) for extra in EXTRAS]
     columns = {answer: np.column_stack([run[answer] for run in runs]) for answer in runs[0]}
