@@ -47,14 +47,13 @@ class _ThisPython(AsyncKernelManager):
         return KernelSpecManager(kernel_dirs=[])
 
 
-def prepare_environment() -> None:
-    """Set environment variables for the commands that the cells of notebooks run.
+def list_variables() -> dict[str, str]:
+    """Return the environment variables for notebooks and for the commands that their cells run.
 
-    The command `python` is then the Python of this process. Commands print plain text, and no messages about
-    compilation.
+    The command `python` is the Python of this process. Commands print plain text, and no messages about compilation.
     """
     folders = str(Path(sys.executable).parent), os.environ["PATH"]
-    os.environ |= {"PATH": os.pathsep.join(folders), "TERM": "dumb", "FELICITY_QUIET": "1"}
+    return {**os.environ, "PATH": os.pathsep.join(folders), "TERM": "dumb", "FELICITY_QUIET": "1"}
 
 
 def execute(path: Path) -> None:
@@ -70,7 +69,7 @@ def execute(path: Path) -> None:
         resources={"metadata": {"path": str(path.parent)}},
     )
     try:
-        client.execute()
+        client.execute(env=list_variables())
     except (CellExecutionError, DeadKernelError) as error:
         raise UserError(f"{path.name} raises:\n{error}") from error
     nbformat.write(clean(notebook), path)
@@ -91,7 +90,8 @@ def check(paths: list[Path]) -> int:
     """Compare the stored outputs of notebooks with those of a new execution; return the exit status of pytest."""
     options = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_SECONDS}"]
     settings = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=default"]
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", *settings, *options, *paths], check=False).returncode
+    command = [sys.executable, "-m", "pytest", "-q", *settings, *options, *map(str, paths)]
+    return subprocess.run(command, env=list_variables(), check=False).returncode
 
 
 def main(config: Config) -> int:
@@ -99,7 +99,6 @@ def main(config: Config) -> int:
     paths = sorted(config.folder.glob("*.ipynb"))
     if not paths:
         raise UserError(f"there is no notebook in {config.folder}")
-    prepare_environment()
     if config.check:
         return check(paths)
     for path in paths:
