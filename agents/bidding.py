@@ -29,7 +29,7 @@ def place_worst(state: State) -> int:
 
 @kernel
 def worst_card(cards: int) -> int:
-    """Return the card that adds least to a sack, from a set of cards (an integer with one bit per card)."""
+    """Return the card of a set that is worth least in a sack; the set is an integer with one bit per card."""
     for card in WORST_FIRST:
         if cards >> card & 1:
             return card

@@ -54,7 +54,7 @@ class MixturePlayer(Mixture[NetworkPlayer]):
     """Player made of several networks; like one network, it can tell the probability of each action."""
 
     def digest(self) -> str:
-        """Return a digest that identifies the weights: 8 hex digits of a SHA-256 of all members' digests."""
+        """Return a digest that identifies the networks of this player: 8 hex digits of a SHA-256 of their digests."""
         return sha256("".join(member.digest() for member in self.members).encode()).hexdigest()[:8]
 
     def probabilities(self, view: View) -> np.ndarray:

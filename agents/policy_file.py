@@ -97,7 +97,8 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
 def _find_advice(path: Path) -> str:
     """Return advice for the error message about a folder without a policy, or an empty text.
 
-    If the folder belongs to a training run that has not ended, the advice is the command that continues this run.
+    If the folder belongs to a training run that has not ended, the advice is the command that continues this run;
+    in all other cases the text is empty.
     """
     is_unfinished = os.path.isdir(path / CHECKPOINTS) and not os.path.exists(policy_json(path))
     command = f"{python_command('train')} --resume {shlex.quote(str(path))}"

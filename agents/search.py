@@ -144,7 +144,7 @@ def _try_in_world(workspace, count, learns, random_bits):
 
 @kernel
 def _sort_candidates(workspace, count):
-    """Sort the candidate actions by advantage, the best first (insertion sort); the default keeps its place."""
+    """Sort the candidate actions by advantage, the best first (insertion sort); the default action stays the first."""
     for k in range(2, count):
         index = k
         while index > 1 and workspace.advantages[index] > workspace.advantages[index - 1]:

@@ -14,7 +14,10 @@ from experiments.questions import GROUPS, QUESTIONS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the experiment for the question that the first argument names, or list all; return the exit status."""
+    """Run the experiment that the first argument names, or list all questions; return the exit status.
+
+    arguments: words after `python -m experiments`; by default those of the command line.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help"):
         print(list_questions())

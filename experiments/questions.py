@@ -1,4 +1,7 @@
-"""Registry of the questions of `python -m experiments`, in groups. A new one needs a module and an entry here."""
+"""Table of the questions of `python -m experiments`, in groups.
+
+A new question needs a module and an entry in this table.
+"""
 
 from agents.tools.command import Verb
 
@@ -9,7 +12,7 @@ GROUPS = {
         "exploit": Verb("experiments.strength.exploit", "How far can a player be exploited?"),
         "reference-strength": Verb("experiments.strength.reference_strength", "How strong is the reference player?"),
         "reference-style": Verb("experiments.strength.reference_style", "How does the reference player play?"),
-        "ablation": Verb("experiments.training.ablation", "Which parts of the self-play trainer pay?"),
+        "ablation": Verb("experiments.training.ablation", "Which parts of the self-play trainer improve its policies?"),
         "encoding": Verb("experiments.training.encoding", "Do thermometers in the observation help a learner?"),
         "first-player": Verb("experiments.training.first_player", "What does a default training run reach?"),
         "anatomy": Verb("experiments.game.anatomy", "What are a seat, a card and a mouse card worth?"),
@@ -19,7 +22,7 @@ GROUPS = {
     },
     "release checks": {
         "invariants": Verb("experiments.checks.invariants", "Do the rules hold in random games?"),
-        "leaks": Verb("experiments.checks.leaks", "Does anything that a seat is shown tell what it may not know?"),
+        "leaks": Verb("experiments.checks.leaks", "Does a seat receive information that it may not have?"),
         "malformed": Verb("experiments.checks.malformed", "Are malformed actions refused, and nothing changed?"),
         "damage": Verb("experiments.checks.damage", "Are damaged games and files refused in one line?"),
         "endurance": Verb("experiments.checks.endurance", "Does memory stay flat over a billion decisions?"),

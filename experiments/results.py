@@ -1,4 +1,4 @@
-"""Results in JSON files: measured numbers with the command, settings, commit, versions and machine that gave them."""
+"""Storage of experiment results in JSON files: numbers with the command, settings, commit, versions and machine."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,19 +18,20 @@ WITHOUT_INFLUENCE = ("workers", "out", "write", "fresh")  # settings that do not
 def write_result(name: str, config: Any, results: Any, *, started: float, question: str | None = None) -> Path:
     """Write measured `results` with their provenance (settings, commit, machine, ...) to a JSON file; return its path.
 
-    The function `store` chooses the path from the name. started: `time.monotonic()` when the measurement began.
-    question: the question as the command line names it; by default the name of the result with hyphens.
+    The function `store` of this module chooses the path. started: `time.monotonic()` when the measurement began.
+    question: the command that measures it, such as `first-player`; by default `name` with hyphens for underscores.
     """
     command = f"experiments {question or name.replace('_', '-')}"
     return store(name, describe_measurement(command, config, started=started) | {"results": results})
 
 
 def store(name: str, content: Mapping[str, Any]) -> Path:
-    """Write a result to `results/NAME.json` if a result with the same settings is there, else to `runs/results`.
+    """Write a result to a JSON file and return its path: `experiments/results/NAME.json`, or a file in `runs/results`.
 
-    A trial with other settings therefore never changes what the pages show. Move the first result of a new question
-    to `experiments/results` by hand. The names of setups that are not standard are appended to the name. Save plots of
-    a result beside the returned path.
+    The pages show the results in `experiments/results`. A file there is replaced only by a result with the same
+    settings; all other results go to `runs/results`. A trial with other settings therefore never changes what the pages
+    show. Move the first result of a new question to `experiments/results` by hand. The names of setups that are not
+    standard are appended to the name. Save plots of a result beside the returned path.
     """
     setups = content.get("setups", {})
     name = "_".join([name, *(setup for setup in setups if not setup.startswith("standard-") and setup not in name)])
@@ -52,7 +53,7 @@ def store(name: str, content: Mapping[str, Any]) -> Path:
 
 
 def keep_influential(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that change the measured numbers."""
+    """Return those of the given settings that can change the measured numbers, {name: value}."""
     return {name: value for name, value in settings.items() if name not in WITHOUT_INFLUENCE}
 
 
@@ -62,7 +63,7 @@ def read_result(name: str) -> dict[str, Any]:
 
 
 def to_file_name(text: str) -> str:
-    """Return a text, such as the code of a player, with `_` for all that is no letter or digit."""
+    """Convert a text, such as the code of a player, to a file name: all but letters and digits become `_`."""
     return "".join(letter if letter.isalnum() else "_" for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""Training runs that experiments need; each runs in a separate process, as a user would start it."""
+"""Training runs that experiments need; each is trained in a separate process, as a user would start it."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ from train.storage import CONFIG, CURVE, EVALUATION, create_run_folder
 def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str, Any]:
     """Train a run in `folder` to its end; return its settings, commit, minutes, evaluation and learning curve.
 
-    A finished run is only read, an interrupted run is resumed. quiet: write the output of the process to FOLDER.log.
+    A finished run is only read; an interrupted run is resumed. quiet: write the output of the process to FOLDER.log.
     Raises `UserError` if training fails or the folder holds a run with other settings, and `KeyboardInterrupt` after
     Ctrl-C.
     """
@@ -43,7 +43,10 @@ def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str,
 
 
 def train_runs(runs: Sequence[tuple[Path, Config]], *, workers: int) -> Iterator[dict[str, Any]]:
-    """Train a run for each pair of folder and settings, `workers` at the same time; yield what `train_run` returns."""
+    """Train a run for each pair of folder and settings, and yield the results of the runs in the same order.
+
+    workers: number of runs that are trained at the same time. A result is the dictionary that `train_run` returns.
+    """
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(train_run, folder, config, quiet=workers > 1) for folder, config in runs]
         try:
@@ -54,10 +57,11 @@ def train_runs(runs: Sequence[tuple[Path, Config]], *, workers: int) -> Iterator
 
 
 def _resume(folder: Path, config: Config, log: Path | None) -> None:
-    """Run `python -m train --resume FOLDER`; it starts at the beginning if there is no checkpoint yet.
+    """Start the training run in `folder`, or continue it from its last checkpoint, and wait until it ends.
 
-    config: settings of the run, whose players may be modules of the user. log: file for the output of the process, or
-    None to show it.
+    The command `python -m train --resume FOLDER` does this in a separate process. config: settings of the run, whose
+    players may be in modules of the user. log: file for the output of the process, or None to show it. Raises
+    `UserError` if training fails, and `KeyboardInterrupt` if the user stopped it.
     """
     players = {*config.weights, *config.against}
     command = [sys.executable, "-m", "train", "--resume", str(folder), "--allow", *sorted(players)]

@@ -1,4 +1,4 @@
-"""Check of settings that are codes of players."""
+"""Check of those settings of experiments that must be codes of players."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from agents.tools.settings import option_name, require
 
 
 def check_players(config: Any, *settings: str, allowed: Iterable[str] = ()) -> None:
-    """Check that the named settings of `config` are codes of players; raise `ValueError` naming the option otherwise.
+    """Raise `ValueError`, which names the option, unless the named settings of `config` are codes of players.
 
     allowed: words that are also accepted, although they are not complete codes.
     """

@@ -210,7 +210,7 @@ def restart_games(b, indices, seed):
 
 @kernel
 def begin_games(b, indices):
-    """Prepare the counters and records of actions of the games at `indices`, which are about to begin.
+    """Prepare the counts of decisions and the recorded actions of the games at `indices`, which are about to begin.
 
     The first states of these games must be in the buffers already.
     """
@@ -236,7 +236,7 @@ def find_illegal(b, indices, actions):
 
 @kernel
 def write_acting_seeds(b, indices, out):
-    """Write the random bits for the seat to act in the game indices[k] into out[k], for each k."""
+    """Write the random bits for the seat to act in the game indices[k] of the buffers `b` into out[k], for each k."""
     for k in range(len(indices)):
         out[k] = acting_seed(b, indices[k])
 

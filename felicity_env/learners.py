@@ -144,7 +144,7 @@ class LearningGames:
             self._seat_players(indices)
 
     def _play_others(self, indices: np.ndarray) -> None:
-        """Let the players that do not learn act in the games at `indices` until a learner is to act in all of them."""
+        """Let the players that do not learn act in the games at `indices` until each game waits for a learner."""
         while len(self.players):
             self._play_compiled(indices)
             acting = self.seating[indices, self.batch.seats[indices]]
@@ -250,8 +250,8 @@ class SingleLearnerGames:
     def _choose_seating(self, indices: np.ndarray) -> np.ndarray:
         """Choose the learner's seat in the games about to begin, and return who sits in each of their seats.
 
-        The result holds indices of players, and `LEARNER` for the learner. The players are placed relative to the
-        learner.
+        The result holds indices of players, and `LEARNER` for the learner. The others sit to the left of the learner in
+        their order.
         """
         num_players = self.batch.num_players[indices].astype(np.int64)
         rotated = (self._first_seats[indices] + self.batch.episodes[indices]) % num_players
@@ -279,9 +279,10 @@ def _check_seat(batch: Batch, seat: int | None) -> int | None:
 
 
 def check_opponents(opponents: Player | Sequence[Player] | None, num_opponents: int) -> list[Player]:
-    """Return the opponents as a list: one for all other seats, or one for each of them.
+    """Return the opponents as a list with one player for all other seats, or with one for each of them.
 
-    The default is a uniformly random player. Raises `ValueError` for a wrong number, or a player without `act`.
+    opponents: a player for all other seats, a list with one for each, or None for a uniformly random player. Raises
+    `ValueError` if the list has a wrong length, or a player has no `act`.
     """
     if opponents is None:
         return [RandomPlayer()]

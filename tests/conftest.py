@@ -1,4 +1,4 @@
-"""Rules for all tests: a skipped test is a failed run; what a machine cannot run is deselected with its reason."""
+"""Rules for all tests: a skipped test counts as a failure, and tests that a machine cannot run are deselected."""
 
 import sys
 from collections import Counter
@@ -20,7 +20,10 @@ DESELECTED = pytest.StashKey[Counter]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests with a mark, such as `compiled` or `linux`, where what they need is not there."""
+    """Deselect the tests that this machine cannot run, and store the reasons.
+
+    They have a mark that names what they need, such as `compiled` or `linux`.
+    """
     from tests.support.helpers import COMPILED  # after the rewriting above
 
     places = {} if COMPILED else {"compiled": "in plain Python"}
@@ -38,13 +41,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error) -> None:
-    """Take over what a process of pytest-xdist deselected; all processes deselect the same."""
+    """Copy the reasons for deselected tests from a process of pytest-xdist to the main process.
+
+    All processes deselect the same tests.
+    """
     node.config.stash[DESELECTED] = Counter(getattr(node, "workeroutput", {}).get("deselected", {}))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell why tests were deselected, and fail the run if one was skipped."""
+    """Print why tests were deselected, and make pytest fail if a test was skipped."""
     for reason, count in terminalreporter.config.stash.get(DESELECTED, Counter()).items():
         terminalreporter.write_line(f"{count} deselected {reason}")
     skipped = terminalreporter.stats.get("skipped", [])
@@ -55,7 +61,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folder of results; no result is stored yet in what stands for the project's folder."""
+    """Make experiments store their results in a temporary folder, and return this folder.
+
+    The folder with the results that the pages show is replaced by an empty one.
+    """
     from experiments import results  # after the rewriting above
 
     folder = tmp_path / "results"

@@ -1,4 +1,4 @@
-"""`python -m train [ALGORITHM]`: train a player, evaluate it, and store everything in a run folder."""
+"""Command line of training: `python -m train [ALGORITHM]` trains, evaluates and stores a player in a run folder."""
 
 from agents.tools.startup import begin_command
 

@@ -1,7 +1,8 @@
-"""Table of the training algorithms by name. A new algorithm needs a module of its own and one line in `ALGORITHMS`.
+"""Table of the training algorithms by name, `ALGORITHMS`.
 
-The module has a trainer class (see `train.trainer.Trainer`), whose `config_class`, also in the module, is a dataclass
-derived from `train.config.Config`. It is imported only when the algorithm is used: importing torch takes seconds.
+A new algorithm needs one line in the table and a module of its own. That module defines a trainer class (see
+`train.trainer.Trainer`) and the trainer's `config_class`, a dataclass of settings derived from `train.config.Config`.
+The module of an algorithm is imported only when the algorithm is used, because importing torch takes seconds.
 """
 
 from importlib import import_module
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Algorithm(NamedTuple):
-    """Training algorithm: module and name of its trainer class, and a line of help."""
+    """Entry of the table of training algorithms: module and name of the trainer class, and a line of help."""
 
     module: str
     trainer: str
@@ -27,13 +28,16 @@ ALGORITHMS = {
         "MaskablePPOTrainer",
         "MaskablePPO of sb3-contrib, to compare with",
     ),
-    "selfplay": Algorithm("train.selfplay", "SelfplayTrainer", "PPO in which all seats learn; stronger, and sooner"),
+    "selfplay": Algorithm("train.selfplay", "SelfplayTrainer", "PPO by self-play; stronger, and sooner"),
 }
 DEFAULT = "selfplay"
 
 
 def load_trainer(name: str) -> "type[Trainer]":
-    """Import and return the trainer class of an algorithm; raise `UserError` listing all if it is unknown."""
+    """Import and return the trainer class of the training algorithm with this name.
+
+    Raises `UserError`, which lists all algorithms, if there is none with this name.
+    """
     if name not in ALGORITHMS:
         raise UserError(f"there is no algorithm {name!r}; there are {', '.join(ALGORITHMS)}")
     return getattr(import_module(ALGORITHMS[name].module), ALGORITHMS[name].trainer)

@@ -27,10 +27,11 @@ WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow")  # optio
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
-    """Read the settings from the arguments `[ALGORITHM] [options]`; return them and the names of the options given.
+    """Read the settings of a training run from the arguments `[ALGORITHM] [options]` of `python -m train`.
 
-    Defaults depend on the algorithm and the device. Raises `UserError` if the algorithm is unknown, or if `--resume` is
-    given together with settings that a run keeps.
+    Returns the settings and the names of the options that the user gave, such as `--seed`. Default values depend on the
+    algorithm and the device. Raises `UserError` if the algorithm is unknown, or if `--resume` is given together with an
+    option that cannot be changed in a resumed run.
     """
     is_named = bool(arguments) and not arguments[0].startswith("-")
     name, options = (arguments[0], arguments[1:]) if is_named else (DEFAULT, arguments)
@@ -48,9 +49,10 @@ def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
 
 
 def train(config: Config, named: Collection[str] = ()) -> int:
-    """Start a run, or resume or extend the run `config.resume`; train it, evaluate it, and return the exit status.
+    """Start a training run, or continue the run in the folder `config.resume`; return the exit status.
 
-    named: names of the options that the user gave, such as `--total-timesteps`.
+    The run is trained to its end and evaluated, unless the user stops it. named: names of the options that the user
+    gave. If `--total-timesteps` is one of them, a continued run is extended to that new total.
     """
     use_one_blas_thread()
     console = Console()
@@ -69,7 +71,7 @@ def train(config: Config, named: Collection[str] = ()) -> int:
 
 
 def _create_trainer(config: Config, folder: Path) -> Trainer:
-    """Create the trainer of a run; raise `UserError` if the machine has not enough memory for it."""
+    """Create the trainer of a training run; raise `UserError` if the machine has too little memory for the run."""
     try:
         return load_trainer(config.algorithm)(config, folder)
     except (MemoryError, RuntimeError) as error:
@@ -81,9 +83,11 @@ def _create_trainer(config: Config, folder: Path) -> Trainer:
 
 
 def _resume(given: Config, total: int | None, console: Console) -> Trainer:
-    """Return the trainer of a stopped run, restored from its last checkpoint; without one the run starts again.
+    """Return a trainer that continues the training run in the folder `given.resume` from its newest checkpoint.
 
-    given: the settings of this command. total: new number of decisions to learn from in the whole run, or None.
+    If the run has no checkpoint yet, the trainer begins at the start. given: the settings of this command. total: new
+    number of decisions to learn from in the whole run, or None to keep the stored number. Raises `UserError` if `total`
+    is not larger than the stored number.
     """
     folder: Any = given.resume
     config = read_config(folder / CONFIG, allow=given.allow)
@@ -104,7 +108,10 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
 
 
 def _extend(trainer: Trainer, before: int) -> None:
-    """Store the new total of a run, and remove the results that belong to its end."""
+    """Store the new total of decisions of an extended run, and delete its final policy and its evaluation.
+
+    before: the total before the extension.
+    """
     folder, path = trainer.run.folder, trainer.run.folder / CONFIG
     values = json.loads(path.read_text())
     step = {"from": before, "to": trainer.run.config.total_timesteps, "at": trainer.timesteps}
@@ -115,14 +122,21 @@ def _extend(trainer: Trainer, before: int) -> None:
 
 
 def _describe_extension(config: Config, timesteps: int, before: int) -> str:
-    """Describe the values with which an extended run goes on, of the settings that change in the course of a run."""
+    """Return a line of text about the changing settings, such as the learning rate, of an extended training run.
+
+    timesteps: number of decisions learned from so far. before: number of decisions in the whole run before the
+    extension.
+    """
     now, end = config.compute_schedule(timesteps), config.compute_schedule(config.total_timesteps)
     values = ", ".join(f"{name} {value:.2g} (at the end {end[name]:.2g})" for name, value in now.items())
     return f"extended from {before:,} to {config.total_timesteps:,} decisions; it goes on with {values}"
 
 
 def _learn(trainer: Trainer, console: Console) -> int:
-    """Train a run to its end and print its evaluation; return the exit status, 130 if the user stopped it."""
+    """Train a run to its end, evaluate its policy and print the results; return the exit status of the command.
+
+    The exit status is 0, or 130 if the user stopped the run. A run that is already finished is not trained again.
+    """
     run, folder = trainer.run, trainer.run.folder
     total = run.config.total_timesteps
     if trainer.timesteps >= total and (results := run.read_evaluation()):
@@ -164,7 +178,10 @@ def _print(console: Console, text: str) -> None:
 
 
 def _find_device(options: Sequence[str]) -> str:
-    """Return the value of `--device`, on which the defaults of other settings depend; "auto" if it is not given."""
+    """Return the value of the option `--device`, or "auto" if the option is not given.
+
+    The default values of other settings depend on the device.
+    """
     for option, value in pairwise([*options, ""]):
         if option == "--device":
             return value

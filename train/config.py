@@ -1,6 +1,6 @@
 """Settings of training runs: those that all algorithms have, with their checks, defaults and conversion to JSON.
 
-Each run has a frozen dataclass of settings. The docstrings below its fields are the texts of `--help`.
+The settings of a run are a frozen dataclass. The docstrings below its fields are the texts of `--help`.
 """
 
 import json
@@ -37,7 +37,10 @@ _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 
 @dataclass(frozen=True, kw_only=True)
 class Config(SeveralSetups):
-    """Settings that all algorithms have; a setting without a default here gets one from each algorithm."""
+    """Settings that all training algorithms have in common.
+
+    A setting that has no default value here gets one in the class of each algorithm.
+    """
 
     sources: ClassVar[tuple[str, ...]] = (SELF,)  # names that `mix` may contain in addition to player codes
     larger_on_gpu: ClassVar[tuple[str, ...]] = ()  # settings whose default is `GPU_FACTOR` times as large on a GPU
@@ -46,7 +49,8 @@ class Config(SeveralSetups):
     """Numbers of seats, 3 to 5; each selects the standard setup with that number.
     A number or setup that is named twice gets twice as many games."""
     total_timesteps: int
-    """Number of decisions to learn from in the whole run. More make a stronger player, with diminishing returns."""
+    """Number of decisions to learn from in the whole run. A longer run makes a stronger player, but gains become
+    smaller."""
     seed: int = 0
     """Seed of initial weights, games and opponents, 0 to 2**32 - 1. On a CPU the same seed gives the same policy."""
     out: Path | None = None
@@ -61,11 +65,12 @@ class Config(SeveralSetups):
     """Show the learner how many mice each other player holds, which it could also count from public events."""
     reward: Literal["win", "margin", "score", "round"]
     """Reward to learn from. At the end of a game: win (win share), margin (score minus the others' mean) or score.
-    After every round: round (change of own mice and cat points). The evaluation measures win."""
+    After every round: round (change of own mice and cat points). The evaluation always measures the win share."""
     reward_scale: float
     """Factor by which all rewards are multiplied; choose it so that the return of a game is about 1 in size."""
     mix: tuple[str, ...]
-    """Opponents and weights, NAME=WEIGHT, separated by blanks: `self` (the current policy) or player codes."""
+    """Opponents and their weights, as NAME=WEIGHT, separated by blanks. NAME is `self` (the current policy) or a player
+    code. The larger the weight, the more often games are played against the opponent."""
 
     num_envs: int = 512
     """Number of games played in parallel. More give better estimates for each update and need more memory."""
@@ -74,7 +79,8 @@ class Config(SeveralSetups):
     batch_size: int
     """Number of decisions in a minibatch. Smaller minibatches make more gradient steps, which are noisier."""
     update_epochs: int = 4
-    """Number of passes over the decisions of each rollout. More learn more from each game, but too many overfit it."""
+    """Number of passes over the decisions of each rollout. More passes learn more from each game, but too many
+    overfit."""
     learning_rate: float = 1e-3
     """Initial learning rate of Adam, which then decays linearly to zero. Lower it if training diverges."""
     gamma: float = 1.0
@@ -84,15 +90,16 @@ class Config(SeveralSetups):
     clip_coef: float = 0.2
     """Clip range of the probability ratio in PPO. A smaller range keeps an updated policy closer to the one before."""
     init: str | None = None
-    """Run folder (whose critic is loaded too) or policy.json to start from; network and --open-mice must fit it.
-    Default: random weights."""
+    """Run folder or policy.json with the policy to start from; a run folder also gives its critic. The policy must have
+    the same network sizes and --open-mice. Default: random weights."""
     hidden_sizes: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, in the policy network and in the separate value network. Larger ones are slower."""
     threads: int | None = None
     """Number of CPU threads; the number of physical cores is a good choice. Default: 2, or 1 if there is one core.
     A run can be resumed with another number; its results may then differ in the last bits."""
     save_minutes: float = 5.0
-    """Most minutes between two checkpoints; a run that is killed loses what it learned since the last one."""
+    """Largest number of minutes between two checkpoints; a run that is killed loses what it learned since the last
+    one."""
 
     against: tuple[str, ...]
     """Codes of the players against which the policy is evaluated, during training (learning curve) and at the end."""
@@ -122,7 +129,10 @@ class Config(SeveralSetups):
         self._check_mix()
 
     def _check_memory(self) -> None:
-        """Check that this machine can hold a rollout: to fill its memory would stop everything else on it."""
+        """Raise `ValueError` if the observations of one rollout need more memory than this machine has.
+
+        Without this check, a run that is too large would fill the memory and stop everything else on the machine.
+        """
         if not hasattr(os, "sysconf"):
             return
         memory, needed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), self.rollout_size * 4 * OBS_SIZE
@@ -142,18 +152,21 @@ class Config(SeveralSetups):
 
     @property
     def algorithm(self) -> str:
-        """Name of the algorithm in `ALGORITHMS`, found by the module that defines these settings."""
+        """Name of the training algorithm to which these settings belong, such as `selfplay`.
+
+        The name is looked up in `ALGORITHMS` by the module that defines the class of these settings.
+        """
         return next(name for name, entry in ALGORITHMS.items() if entry.module == type(self).__module__)
 
     @property
     def setups_by_game(self) -> list[Setup]:
-        """Setup of each parallel game, [num_envs]; the named setups are assigned in rotation."""
+        """Setup of each game that is played in parallel, list [num_envs]; the games cycle through the chosen setups."""
         named = list_setups(self.setup, self.num_players)
         return [named[game % len(named)] for game in range(self.num_envs)]
 
     @property
     def weights(self) -> dict[str, float]:
-        """Weight of each opponent in `mix`, {name: weight}."""
+        """Weight of each opponent in training, {name: weight}, read from the setting `mix`."""
         return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in self.mix)}
 
     def compute_schedule(self, timesteps: int) -> dict[str, float]:
@@ -169,14 +182,15 @@ class Config(SeveralSetups):
 
     @property
     def rollout_size(self) -> int:
-        """Number of learners' decisions in all games between two updates."""
+        """Number of learners' decisions between two updates, in all parallel games together."""
         return self.num_envs * self.num_steps
 
     @classmethod
     def choose_defaults(cls, device: str, named: Collection[str] = ()) -> "Config":
-        """Return the default settings of an algorithm; a run on a GPU is larger, unless the user sets one of `SIZES`.
+        """Return the default settings of a training algorithm for a device; a run on a GPU is larger by default.
 
-        device: "auto", "cpu" or "cuda". named: names of the settings that the user sets.
+        If the user sets one of the settings in `SIZES`, such as `num_envs`, the defaults are those of a CPU on every
+        device. device: "auto", "cpu" or "cuda". named: names of the settings that the user sets.
         """
         default: Any = cls()  # type: ignore[call-arg]  # each algorithm has a default for every setting
         if not cls.larger_on_gpu or set(SIZES) & set(named) or choose_device(device) != "cuda":
@@ -184,9 +198,10 @@ class Config(SeveralSetups):
         return replace(default, **{name: GPU_FACTOR * getattr(default, name) for name in cls.larger_on_gpu})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the algorithm and its settings as values for JSON; named setups with their fields.
+        """Return the name of the algorithm and the settings of a run as a dictionary for JSON.
 
-        Settings that are no part of what a run is (`NOT_STORED`) are left out.
+        If setups were chosen by `setup`, their fields are added. Settings that do not change what a run learns
+        (`NOT_STORED`) are left out.
         """
         values = {name: value for name, value in asdict(self).items() if name not in NOT_STORED}
         files = {"setups": [asdict(setup) for setup in self.setups]} if self.setup else {}
@@ -194,7 +209,11 @@ class Config(SeveralSetups):
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Config":
-        """Create settings from the values of `to_json`; raise `ValueError`, `KeyError` or `TypeError` if invalid."""
+        """Create the settings of a training run from a dictionary that `to_json` returned.
+
+        Raises `ValueError`, `KeyError` or `TypeError` if the settings are invalid, and `UserError` if the algorithm is
+        unknown.
+        """
         kind = load_trainer(values["algorithm"]).config_class
         settings = {name: value for name, value in values.items() if name not in ("algorithm", "setups")}
         if unknown := sorted(settings.keys() - {field.name for field in fields(kind)}):
@@ -204,7 +223,7 @@ class Config(SeveralSetups):
 
 
 def _find_unknown(codes: Iterable[str]) -> dict[str, str]:
-    """Return the error message of each invalid player code, {code: message}."""
+    """Return {code: error message} for those of the given codes that do not name a player."""
     reasons = {}
     for code in codes:
         try:
@@ -215,7 +234,10 @@ def _find_unknown(codes: Iterable[str]) -> dict[str, str]:
 
 
 def choose_device(device: str) -> str:
-    """Return "cuda" or "cpu" for the setting "auto", "cpu" or "cuda"; raise `ValueError` if there is no such device."""
+    """Return the device of the networks, "cuda" or "cpu", for the setting "auto", "cpu" or "cuda".
+
+    Raises `ValueError` if the setting is "cuda" and there is no such device.
+    """
     import torch  # the import takes seconds, and reading settings does not need it
 
     if device == "cuda" and not torch.cuda.is_available():
@@ -224,10 +246,11 @@ def choose_device(device: str) -> str:
 
 
 def read_config(path: Path, *, allow: Collection[str] = ()) -> Config:
-    """Read the config.json of a run; raise `UserError` if it is unreadable or the JSON file of a setup has changed.
+    """Read the settings of a training run from its config.json.
 
-    allow: codes of players in modules of the user's own that may be imported; a folder from a stranger must not run its
-    code.
+    allow: codes of players in the user's own modules that may be imported. All other players in such modules are
+    refused, because a folder from a stranger must not make this program import code. Raises `UserError` if the file is
+    unreadable, if it names a player that is refused, or if the JSON file of a setup has changed.
     """
     try:
         values = json.loads(path.read_text())["config"]
@@ -242,7 +265,10 @@ def read_config(path: Path, *, allow: Collection[str] = ()) -> Config:
 
 
 def _refuse_foreign_players(path: Path, values: dict[str, Any], allow: Collection[str]) -> None:
-    """Raise `UserError` if stored settings name players in modules of a user that `allow` does not contain."""
+    """Raise `UserError` if stored settings name a player in a user's own module that is not allowed.
+
+    path: file of the settings, for the error message. values: the settings. allow: codes of the allowed players.
+    """
     names = [*values["against"], *(str(entry).rsplit("=", 1)[0] for entry in values["mix"])]
     foreign = [name for name in dict.fromkeys(names) if ":" in name and name.split(":")[0] not in PLAYERS]
     if refused := [name for name in foreign if name not in allow]:

@@ -1,4 +1,4 @@
-"""Policy that a training run starts from, as the setting `init` names it, checked against the networks of the run."""
+"""Loading of the policy that a training run starts from, with a check that the policy fits the run's networks."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +15,10 @@ from train.networks import match_network
 
 
 class InitialPolicy(NamedTuple):
-    """Layers of a policy, and the arrays of the newest checkpoint of its run, which hold its critic; {} without one.
+    """Policy that a training run starts from: its network layers, and the checkpoint that holds its critic.
 
-    A good policy needs a trained critic: updates with an untrained one would spoil the policy.
+    The field `checkpoint` holds the arrays of the newest checkpoint of the run that trained the policy; it is empty if
+    there is no checkpoint. The critic is needed because updates with an untrained critic would spoil a good policy.
     """
 
     layers: Layers
@@ -25,8 +26,9 @@ class InitialPolicy(NamedTuple):
 
 
 def load_initial_policy(config: Config, folder: Path, *, activation: str) -> InitialPolicy | None:
-    """Load the policy `config.init`; return None if there is none, or if the run in `folder` has a checkpoint already.
+    """Load the policy from which a new training run starts, as the setting `config.init` names it.
 
+    Returns None if the setting is None, or if the run in `folder` already has a checkpoint, from which it continues.
     activation: name of the activation function in the run's networks. Raises `ValueError` if the policy does not fit.
     """
     if config.init is None or list_checkpoints(folder):
@@ -43,7 +45,7 @@ def load_initial_policy(config: Config, folder: Path, *, activation: str) -> Ini
 
 
 def _find_mismatch(player: NetworkPlayer, config: Config, activation: str) -> str:
-    """Return the reason why a run cannot start from the policy of `player`; an empty text if it can."""
+    """Return the reason why a training run cannot start from a player's policy, or an empty text if it can."""
     if player.activation != activation:
         return f"that network has {player.activation} between its layers, this trainer's have {activation}"
     needed = {name: value for name, value in match_network(player).items() if value != getattr(config, name, False)}

@@ -1,7 +1,7 @@
-"""Self-play with sb3-contrib's MaskablePPO. `python -m train maskable-ppo`
+"""Training by self-play with MaskablePPO of sb3-contrib: `python -m train maskable-ppo`.
 
-One seat of each game learns, and the seat rotates from game to game; the opponents come from `OpponentPool`. PPO with
-an entropy bonus is as strong as methods made for imperfect information (arXiv:2502.08938).
+One seat of each game learns, and the learning seat changes from game to game; the opponents come from `OpponentPool`.
+PPO with an entropy bonus is as strong as methods made for imperfect information (arXiv:2502.08938).
 """
 
 import time
@@ -43,14 +43,16 @@ class MaskablePPOConfig(Config):
     reward: Literal["win", "margin", "score", "round"] = "round"
     reward_scale: float = 0.05
     mix: tuple[str, ...] = ("self=0.4", "past=0.2", "anchor=0.2", "ev=0.1", "random=0.1")
-    """Opponents and weights, NAME=WEIGHT, separated by blanks: `self` (the current policy), `past` or player codes."""
+    """Opponents and their weights, as NAME=WEIGHT, separated by blanks. NAME is `self` (the current policy), `past`
+    (earlier policies) or a player code. The larger the weight, the more often games are played against the opponent."""
     num_past: int = 2
     """Number of earlier policies that serve as opponents. Each costs a call of its network in every step."""
     remember_every: int = 15
     """Number of updates after which the policy is stored as an opponent. A larger number keeps older opponents."""
     batch_size: int = 4096
     ent_coef: float = 0.01
-    """Weight of the entropy bonus at the start of training. Keep it above zero: hidden information needs mixed play."""
+    """Weight of the entropy bonus at the start of training. Keep it above zero: games with hidden information need
+    random play."""
     ent_coef_end: float = 0.01
     """Weight of the entropy bonus at the end of training; the weight changes linearly from start to end."""
     against: tuple[str, ...] = ("random", "anchor", "ev")
@@ -86,11 +88,15 @@ class SingleLearnerVecEnv(VecEnv):
         return self.games.observations.copy()
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Keep the learners' actions until `step_wait` plays them."""
+        """Store the learners' actions, which `step_wait` then plays."""
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Play up to each learner's next decision; return observations, rewards, which games ended, and infos."""
+        """Play the stored actions, and continue every game to the next decision of its learner.
+
+        Returns observations [B, OBS_SIZE], scaled rewards [B], a mask [B] of the games that ended, and a dictionary of
+        further information for each of the B games, which is empty unless the game ended.
+        """
         self.games.step(self._actions)
         self._lengths += 1
         terminated = self.games.terminated.copy()
@@ -111,7 +117,10 @@ class SingleLearnerVecEnv(VecEnv):
         return attr_name in ("action_masks", "render_mode")
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return the attribute `render_mode` of every environment, None; raise `AttributeError` for any other."""
+        """Return the attribute `render_mode` of every environment, which is always None, as a list.
+
+        Raises `AttributeError` for any other attribute.
+        """
         if attr_name == "render_mode":
             return [None] * self.num_envs
         raise AttributeError(f"these environments have no attribute {attr_name!r}")
@@ -121,7 +130,10 @@ class SingleLearnerVecEnv(VecEnv):
         raise AttributeError(f"these environments have no attribute {attr_name!r} to set")
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Return the result of the method `action_masks` of every environment; raise `AttributeError` for any other."""
+        """Return the result of the method `action_masks` of every environment, as a list.
+
+        Raises `AttributeError` for any other method.
+        """
         if method_name == "action_masks":
             return list(self.games.action_masks)
         raise AttributeError(f"these environments have no method {method_name!r}")
@@ -164,18 +176,25 @@ class MaskablePPOTrainer:
         policy.load_state_dict(policy.state_dict() | critic)
 
     def _create_env(self, *, restarted_at: int) -> SingleLearnerVecEnv:
-        """Create the environment with new games, which depend on `restarted_at`, the decisions learned from so far."""
+        """Create the vectorised environment of a training run, with new games against opponents from the pool.
+
+        restarted_at: number of decisions learned from so far. The seed of the new games depends on it, so that a
+        resumed run does not repeat games.
+        """
         batch = self.run.create_games(game_seed(self.config.seed, 0, restarted_at))
         games = self.pool.begin_single_learner_games(batch)
         return self.env_class(games, reward_scale=self.config.reward_scale)
 
     @property
     def timesteps(self) -> int:
-        """Number of decisions learned from so far."""
+        """Number of decisions that the training run has learned from so far."""
         return self.model.num_timesteps
 
     def learn(self, progress: Progress) -> bool:
-        """Train until the run is complete or the user stops it, and write a checkpoint; return False if stopped."""
+        """Train until the run is complete or the user stops it, and then write a checkpoint.
+
+        Returns False if the user stopped the run, and True if the run is complete.
+        """
         left = self.config.total_timesteps - self.timesteps
         with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
             self.model.set_logger(logger)
@@ -209,7 +228,12 @@ class MaskablePPOTrainer:
         self.run.save(arrays, self.layers(), timesteps=self.timesteps, updates=self.updates)
 
     def restore(self, report: Callable[[str], Any]) -> None:
-        """Continue from the newest undamaged checkpoint, `report` damaged ones; raise `UserError` if none fits."""
+        """Restore the training run from the newest undamaged checkpoint in its folder.
+
+        report: function that is called with a line of text for each damaged checkpoint, and if the number of threads
+        differs. Raises `UserError` if no checkpoint is undamaged, or if the chosen one does not fit the settings of the
+        run.
+        """
         arrays, metadata = load_checkpoint(self.run.folder, report=report)
         with storage.explain_mismatch(self.run.folder):
             self.run.restore(metadata, report)
@@ -224,7 +248,7 @@ class MaskablePPOTrainer:
 
 
 def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> MaskablePPO:
-    """Build the MaskablePPO model with the settings of a run."""
+    """Build the MaskablePPO model of sb3-contrib for an environment, with the settings of a training run."""
     return MaskablePPO(
         "MlpPolicy",
         env,
@@ -243,7 +267,11 @@ def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> Maskable
 
 
 class _TrainingCallback(BaseCallback):
-    """Callback that renews opponents, follows the schedule, measures, saves, shows progress, and stops on Ctrl-C."""
+    """Callback of Stable-Baselines3 that manages a MaskablePPO training run while its model learns.
+
+    Before each rollout it updates the opponents, the learning rate and the entropy bonus; when due, it adds a point to
+    the learning curve or writes a checkpoint. During the work it shows the progress. After Ctrl-C it stops the run.
+    """
 
     def __init__(self, trainer: MaskablePPOTrainer, progress: Progress, interrupt: Interrupt) -> None:
         super().__init__()
@@ -259,7 +287,10 @@ class _TrainingCallback(BaseCallback):
         return not self.interrupt.is_requested
 
     def _count_gradient_step(self, *_: Any) -> None:
-        """Show the progress of an update; the optimiser calls this after each gradient step."""
+        """Count a gradient step of an update, and show the progress of the update.
+
+        The optimiser calls this method after each gradient step.
+        """
         config = self.trainer.config
         self._gradient_steps += 1
         done = self._gradient_steps * config.batch_size / (config.rollout_size * config.update_epochs)
@@ -286,7 +317,7 @@ class _TrainingCallback(BaseCallback):
             trainer.save()
 
     def _set_schedule(self) -> None:
-        """Set learning rate and entropy bonus for the update after this rollout."""
+        """Set the learning rate and the weight of the entropy bonus for the update after this rollout."""
         model: Any = self.model
         values = self.trainer.config.compute_schedule(self.num_timesteps)
         model.ent_coef = values["ent_coef"]
@@ -298,7 +329,7 @@ class _TrainingCallback(BaseCallback):
         self.trainer.updates += 1
 
     def _measure(self) -> None:
-        """Add a point to the learning curve, and write a checkpoint."""
+        """Evaluate the current policy, add the result to the learning curve, and write a checkpoint."""
         trainer = self.trainer
         point = trainer.run.add_to_curve(trainer.layers(), trainer.timesteps, self.logger)
         trainer.save()

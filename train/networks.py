@@ -21,9 +21,10 @@ ILLEGAL = -40.0  # log probability of an illegal action: almost zero, and no den
 
 
 def create_perceptron(sizes: Sequence[int], *, gain: float, generator: torch.Generator) -> nn.Sequential:
-    """Create linear layers of the given sizes with ReLU between them and orthogonal initial weights.
+    """Create a network of linear layers with ReLU between them and orthogonal initial weights.
 
-    gain: factor of the initial weights in the last layer.
+    sizes: numbers of inputs, of units in each hidden layer, and of outputs. gain: factor of the initial weights in the
+    last layer. generator: source of the random weights.
     """
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
@@ -67,7 +68,7 @@ class ActorCritic(nn.Module):
         return network
 
     def logits(self, observations: Tensor) -> Tensor:
-        """Return the logits of all actions, legal or not, float32 [N, NUM_ACTIONS]."""
+        """Return the policy's logits of all actions, legal or not, for N observations, float32 [N, NUM_ACTIONS]."""
         outputs = self.actor(observations).float()
         if outputs.shape[1] == NUM_ACTIONS:
             return outputs
@@ -76,7 +77,11 @@ class ActorCritic(nn.Module):
         return outputs[:, :NUM_ACTIONS] + torch.where(raises >= 0, added, 0.0)
 
     def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Return the log probability of each action, [N, NUM_ACTIONS]; `ILLEGAL` where `masks` (bool) is False."""
+        """Return the policy's log probability of each action, for N observations, [N, NUM_ACTIONS].
+
+        masks: bool [N, NUM_ACTIONS], True for legal actions. Illegal actions get the constant `ILLEGAL`, the logarithm
+        of a probability of almost zero.
+        """
         return masked_log_softmax(self.logits(observations), masks)
 
     def values(self, observations: Tensor) -> Tensor:
@@ -98,7 +103,10 @@ class ActorCritic(nn.Module):
 
 
 def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
-    """Return the log probabilities of the legal actions in each row of `logits`, and `ILLEGAL` for all others."""
+    """Return the log probabilities of the legal actions in each row of `logits`; illegal actions get `ILLEGAL`.
+
+    masks: bool array of the same shape as `logits`, True for legal actions. `ILLEGAL` is the logarithm of almost zero.
+    """
     return torch.where(masks, torch.where(masks, logits, _NEVER).log_softmax(dim=-1), ILLEGAL)
 
 

@@ -1,8 +1,9 @@
 """Opponents in training: the current policy, past policies, and players that are named by codes.
 
-Each game draws one opponent from `mix` for all seats that do not learn. Equal opponents at a table teach more about
-that opponent than different ones, and need fewer calls. Past policies are stored at even intervals, so that the learner
-does not forget how to play against them. The draw depends only on the game's seed, so no generator has to be saved.
+For each game one opponent is drawn from the setting `mix`, and copies of it play in all seats that do not learn. Equal
+opponents at a table teach more about that opponent than different opponents do, and need fewer calls. Past policies are
+stored at even intervals, so that the learner does not forget how to play against them. The draw depends only on the
+game's seed, so no random generator has to be saved.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,10 +35,10 @@ class _Snapshot:
 
 
 class OpponentPool:
-    """Pool of opponents for the seats that do not learn, and the draw of opponents and seats for each game.
+    """Pool of opponents in training, which draws for each game who plays in the seats that do not learn.
 
     mix: weight of each kind of opponent: "self" (the current policy), "past" (the past policies together) or a player
-    code. num_past: number of past policies stored.
+    code. num_past: number of past policies that the pool stores.
     """
 
     def __init__(self, mix: Mapping[str, float], *, num_past: int = 0) -> None:
@@ -51,18 +52,25 @@ class OpponentPool:
         self._thresholds = weights / weights[-1]
 
     def _draw_players(self, game_seeds: np.ndarray) -> np.ndarray:
-        """Draw an opponent for each of K games and return its index in the pool, [K]; index 0 is the current policy."""
+        """Draw an opponent for each of K games; return the index of each opponent in the pool, integers [K].
+
+        Index 0 is the current policy. game_seeds: uint64 [K].
+        """
         return self._thresholds.searchsorted(draw_uniforms(game_seeds, _SOURCE), side="right")
 
     def draw_opponents(self, game_seeds: np.ndarray) -> np.ndarray:
-        """Draw one opponent for each of K games; return its index, repeated for every seat, [K, MAX_SEATS]."""
+        """Draw one opponent for each of K games; return its index in the pool for every seat, [K, MAX_SEATS].
+
+        All entries of a game are equal. Index 0 is the current policy. game_seeds: uint64 [K].
+        """
         return np.repeat(self._draw_players(game_seeds)[:, None], MAX_SEATS, axis=1)
 
     def draw_seating(self, game_seeds: np.ndarray, num_players: np.ndarray) -> np.ndarray:
-        """Draw the seating of K games; return the index of the opponent in each seat, or `LEARNER`, [K, MAX_SEATS].
+        """Draw who plays in each seat of K games: the learner, or an opponent from the pool.
 
-        All seats learn in a game that draws "self"; in any other game one seat learns. game_seeds: uint64 [K].
-        num_players: int64 [K].
+        Returns integers [K, MAX_SEATS]: `LEARNER`, or the opponent's index in the pool. All seats learn in a game that
+        draws the opponent "self"; in any other game one random seat learns. game_seeds: uint64 [K]. num_players: int64
+        [K].
         """
         players = self._draw_players(game_seeds)
         first = (draw_uniforms(game_seeds, _SEAT) * num_players).astype(np.int64)
@@ -71,7 +79,10 @@ class OpponentPool:
         return np.where(learns, LEARNER, players[:, None])
 
     def begin_games(self, batch: Batch) -> LearningGames:
-        """Begin the games of `batch` with learners and drawn opponents in their seats, and return them."""
+        """Begin the games of a batch with learners and drawn opponents in the seats, and return the games.
+
+        All seats of a game learn, or only one seat learns; see `draw_seating`.
+        """
         num_players = batch.num_players.astype(np.int64)
         seating = lambda indices: self.draw_seating(batch.game_seeds[indices], num_players[indices])  # noqa: E731
         games = LearningGames(batch, self.players, seating=seating, compiled=select_compiled(self.players))
@@ -79,18 +90,25 @@ class OpponentPool:
         return games
 
     def begin_single_learner_games(self, batch: Batch) -> SingleLearnerGames:
-        """Begin the games of `batch` with one learner and its drawn opponents in each game, and return them."""
+        """Begin the games of a batch with one learner and drawn opponents in each game, and return the games."""
         opponents = lambda indices: self.draw_opponents(batch.game_seeds[indices])  # noqa: E731
         return SingleLearnerGames(batch, self.players, opponents=opponents, compiled=select_compiled(self.players))
 
     def update(self, policy: NetworkPlayer) -> None:
-        """Set the learner's current policy; places for past policies that are still empty get it, too."""
+        """Set the learner's current policy, which plays as the opponent "self".
+
+        Places for past policies that are still empty get this policy, too.
+        """
         self.newest.player = policy
         for snapshot in self.past:
             snapshot.player = snapshot.player or policy
 
     def remember(self, policy: NetworkPlayer, turn: int) -> None:
-        """Store a policy among the past policies in place of the oldest; `turn` counts the policies stored so far."""
+        """Store a policy as an opponent among the past policies, in place of the oldest one.
+
+        turn: how many policies have been stored; it selects the place. A pool without places for past policies stores
+        nothing.
+        """
         if self.past:
             self.past[turn % len(self.past)].player = policy
 
@@ -99,6 +117,6 @@ class OpponentPool:
         return [snapshot.player.layers for snapshot in self.past if snapshot.player]
 
     def restore_past(self, policies: Sequence[NetworkPlayer]) -> None:
-        """Set the past policies to those of a checkpoint."""
+        """Set the past policies, which play as opponents, to those of a checkpoint."""
         for snapshot, policy in zip(self.past, policies, strict=True):
             snapshot.player = policy

@@ -13,9 +13,10 @@ from felicity_env.random_stream import uniform
 
 
 class Rollout:
-    """Buffers for T = `num_steps` decisions in each of B games, [T, B, ...]; observations are on the networks' device.
+    """Buffers for the data of a rollout: T decisions in each of B games, as arrays [T, B, ...].
 
-    dtype: type of the observations. They are counts and fractions of few bits, which 16 bits represent exactly.
+    The observations are a tensor on the device of the networks. num_steps: T. num_games: B. dtype: number type of the
+    observations, which are counts and fractions of few bits, so that 16 bits represent them exactly.
     """
 
     def __init__(self, num_steps: int, num_games: int, *, dtype: torch.dtype, device: str) -> None:
@@ -89,11 +90,12 @@ def sample(
 
 @kernel
 def _walk_back(rewards, terminated, seats, values, gamma, gae_lambda, advantages, complete, following):
-    """Compute the advantages of one game, from its last step to its first.
+    """Compute the advantages of one game's decisions in a rollout, from the last step back to the first.
 
-    following [3, MAX_SEATS] is a workspace with a column for each seat. Row 0: value at the seat's next decision; NaN
-    if that decision is after the last step. Row 1: advantage of that decision. Row 2: sum of the seat's rewards until
-    then.
+    The results are written to `advantages` and `complete` [T]; see `compute_advantages`. following [3, MAX_SEATS] is a
+    workspace with a column for each seat. Row 0: value at the seat's next decision, or NaN if that decision is after
+    the last step. Row 1: advantage of the seat's next decision. Row 2: sum of the seat's rewards until its next
+    decision.
     """
     following[0] = np.nan
     following[1] = following[2] = 0.0
@@ -127,16 +129,17 @@ def compute_advantages(
     gamma: float,
     gae_lambda: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute generalised advantage estimates (Schulman et al. 2016, arXiv:1506.02438) if several seats learn.
+    """Compute generalised advantage estimates (Schulman et al. 2016, arXiv:1506.02438) where several seats learn.
 
     The decisions of each seat form a separate sequence: rewards that the seat gets while others decide belong to its
     previous decision. The sequences of all seats end with the game.
 
-    rewards: [T, B, MAX_SEATS], reward of each seat from this decision to the next one of any learner. terminated:
-    [T, B], True if the game ended in between. seats, values: [T, B], seat that decided, and the critic's value for it.
+    rewards: [T, B, MAX_SEATS], reward of each seat from this decision to the next one of any learner. terminated: [T,
+    B], True if the game ended in between. seats, values: [T, B], seat that decided, and the critic's value for it.
 
-    Returns the advantages float32 [T, B], and bool [T, B] that is False for a seat's last decision in the data: its
-    outcome is unknown, its advantage is 0, and only its value is used.
+    Returns the advantages, float32 [T, B], and a mask, bool [T, B]. The mask is False for the last decision of a seat
+    if the game has not ended by the last step: the outcome of this decision is unknown, its advantage is 0, and only
+    its value is used, for the seat's previous decision.
     """
     advantages, complete = np.empty(seats.shape, np.float32), np.empty(seats.shape, np.bool_)
     following = np.empty((3, MAX_SEATS))

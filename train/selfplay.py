@@ -1,12 +1,12 @@
-"""Self-play with PPO in which every seat learns. `python -m train selfplay`
+"""Training by self-play with PPO, in which all seats of a game can learn: `python -m train selfplay`.
 
 `SelfplayTrainer.learn` repeats three steps: `collect_rollout` plays `num_steps` decisions in every game, `prepare_data`
 computes advantages, and `update_policy` makes passes of gradient descent. PPO with an entropy bonus is as strong as
 methods made for imperfect information (arXiv:2502.08938).
 
 All randomness is computed from counters: an action depends on the seed of its game, the seat and the index of the
-decision; the order of the data depends on the index of the update. So a checkpoint needs no random generator, and on a
-CPU a resumed run computes the same numbers, bit for bit, as a run that was never interrupted.
+decision; the order of the data depends on the index of the update. A checkpoint therefore needs no state of a random
+generator. On a CPU a resumed run computes the same numbers, bit for bit, as a run that was never interrupted.
 """
 
 import time
@@ -42,7 +42,7 @@ _VALUES_AT_ONCE = 16384
 
 @dataclass(frozen=True, kw_only=True)
 class SelfplayConfig(Config):
-    """Train a player by self-play with PPO: all seats learn."""
+    """Train a player by self-play with PPO; all seats of a game can learn."""
 
     larger_on_gpu: ClassVar[tuple[str, ...]] = ("num_envs", "batch_size", "total_timesteps", "curve_every")
 
@@ -61,7 +61,7 @@ class SelfplayConfig(Config):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it."""
     raises: bool = False
-    """Compute a bid's logit from two outputs, for the bid and for its raise over the highest bid, and add them."""
+    """Compute the logit of a bid as the sum of two outputs: one for the bid, one for its raise over the highest bid."""
     prior: str = "uniform"
     """Policy to which the learned one is drawn: `uniform` over legal actions, `e1` or `e2`. In e1 and e2 each mouse
     above the lowest raise makes a bid e or e^2 times less likely; both leave less to exploit than uniform."""
@@ -143,7 +143,10 @@ class SelfplayTrainer:
     # --- the loop ---
 
     def learn(self, progress: Progress) -> bool:
-        """Train until the run is complete or the user stops it, and write a checkpoint; return False if stopped."""
+        """Train until the run is complete or the user stops it, and then write a checkpoint.
+
+        Returns False if the user stopped the run, and True if the run is complete.
+        """
         config = self.config
         self.run.count_time()
         with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
@@ -165,7 +168,10 @@ class SelfplayTrainer:
         return not interrupt.is_requested
 
     def _show_progress(self, progress: Progress, interrupt: Interrupt, part: float) -> None:
-        """Show that a fraction `part` of the work of this iteration is done, and when a stop would take effect."""
+        """Show in the progress bar that a fraction `part` of the work of the current iteration is done.
+
+        The method also tells `interrupt` when a stop that the user requests would take effect.
+        """
         progress.advance_to(self.timesteps, part * self._expected)
         seconds = (1 - part) * self._seconds_an_iteration
         interrupt.when = "at once" if part < self._play_share else f"after this update, in about {seconds:.0f} s"
@@ -178,7 +184,11 @@ class SelfplayTrainer:
         progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps, logger))
 
     def run_iteration(self) -> dict[str, float]:
-        """Play a rollout and update the policy from it; return values for the log (as in SB3), or {} if stopped."""
+        """Play a rollout and update the policy with its data; return values for the training log.
+
+        The values are {name: number}, with the names that Stable-Baselines3 uses. The result is {} if the user stopped
+        the run during the rollout. Raises `UserError` if no decision can be learned from, or if training diverged.
+        """
         config, started = self.config, time.monotonic()
         schedule = config.compute_schedule(self.timesteps)
         self.optimizer.param_groups[0]["lr"] = schedule["learning_rate"]
@@ -209,7 +219,10 @@ class SelfplayTrainer:
 
     @torch.no_grad()
     def collect_rollout(self) -> bool:
-        """Play `num_steps` decisions in every game and store them in the rollout buffers; return False if stopped."""
+        """Play `num_steps` decisions of learners in every game and store them in the rollout buffers.
+
+        Returns False if the user stopped the run before the rollout was complete, and True if it is complete.
+        """
         batch, games, rollout, config = self.batch, self.games, self.rollout, self.config
         for t in range(config.num_steps):
             if self._is_stopped():
@@ -227,7 +240,11 @@ class SelfplayTrainer:
 
     @torch.no_grad()
     def prepare_data(self) -> dict[str, Tensor]:
-        """Return N decisions of the rollout to learn from, shuffled, with advantages and returns: tensors [N, ...]."""
+        """Return the N decisions of the rollout to learn from, in random order, as named tensors [N, ...].
+
+        The tensors are observations, masks, actions, log probabilities, advantages and returns. Decisions with only one
+        legal action are left out, and so are those whose advantage is unknown because the rollout ended.
+        """
         rollout, config = self.rollout, self.config
         observations = rollout.observations.flatten(0, 1)
         values = self.compute_values(observations)
@@ -253,7 +270,10 @@ class SelfplayTrainer:
         return {name: self._select(name, tensor, indices) for name, tensor in data.items()}
 
     def _select(self, name: str, tensor: Tensor, indices: Tensor) -> Tensor:
-        """Copy the rows `indices` of a tensor into a reused buffer, because allocating new memory would take longer."""
+        """Return the rows of a tensor at `indices`, copied into a buffer that is used again in every iteration.
+
+        To allocate new memory would take longer. name: name of the buffer.
+        """
         if name not in self._buffers:
             self._buffers[name] = torch.empty_like(tensor)
         return torch.index_select(tensor, 0, indices, out=self._buffers[name][: len(indices)])
@@ -264,7 +284,7 @@ class SelfplayTrainer:
             return self.policy.logits(observations)
 
     def compute_values(self, observations: Tensor) -> Tensor:
-        """Compute the critic's values of N observations, float32 [N]."""
+        """Compute the critic's estimates of the return for N observations, float32 [N]."""
         with self._mixed_precision():
             return torch.cat([self.policy.values(part) for part in observations.split(_VALUES_AT_ONCE)])
 
@@ -277,15 +297,19 @@ class SelfplayTrainer:
     # --- update ---
 
     def update_policy(self, data: dict[str, Tensor], schedule: dict[str, float]) -> dict[str, float]:
-        """Take a gradient step on each minibatch, `update_epochs` times; return the mean of each loss term.
+        """Take a gradient step on each minibatch of a rollout's data, `update_epochs` times.
 
-        schedule: weights of the terms in this update, as from `Config.compute_schedule`.
+        Returns the mean of each loss term, {name: mean}. schedule: weights of the terms, as `Config.compute_schedule`
+        returns them.
         """
         terms = [self.optimize_minibatch(minibatch, schedule) for minibatch in self.split_minibatches(data)]
         return {name: float(torch.stack([each[name] for each in terms]).mean()) for name in terms[0]}
 
     def split_minibatches(self, data: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
-        """Yield minibatches of nearly equal size in the order of `data`, once in each of the `update_epochs` epochs."""
+        """Yield the minibatches of all epochs of an update: parts of `data` of nearly equal size, in its order.
+
+        Each of the `update_epochs` epochs yields the same minibatches.
+        """
         count, epochs = max(1, round(len(data["actions"]) / self.config.batch_size)), self.config.update_epochs
         parts = {name: tensor.tensor_split(count) for name, tensor in data.items()}
         for number in range(epochs * count):
@@ -293,7 +317,7 @@ class SelfplayTrainer:
             yield {name: part[number % count] for name, part in parts.items()}
 
     def optimize_minibatch(self, minibatch: dict[str, Tensor], schedule: dict[str, float]) -> dict[str, Tensor]:
-        """Take one gradient step on a minibatch; return the loss terms."""
+        """Take one gradient step on a minibatch; return the loss terms by name."""
         self.optimizer.zero_grad()
         loss, terms = self.compute_loss(minibatch, schedule)
         loss.backward()
@@ -304,7 +328,7 @@ class SelfplayTrainer:
     def compute_loss(
         self, minibatch: dict[str, Tensor], schedule: dict[str, float]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Compute the total loss of a minibatch, and its terms by name."""
+        """Compute the total loss of a minibatch; return this loss and its terms by name."""
         with self._mixed_precision():
             terms = self._compute_terms(minibatch, schedule)
         loss = terms["policy_gradient_loss"] + self.config.vf_coef * terms["value_loss"] + terms["prior_loss"]
@@ -313,10 +337,11 @@ class SelfplayTrainer:
         return loss, terms
 
     def _compute_terms(self, minibatch: dict[str, Tensor], schedule: dict[str, float]) -> dict[str, Tensor]:
-        """Compute the loss terms of PPO (Schulman et al. 2017, arXiv:1707.06347) and of the divergences.
+        """Compute the loss terms of PPO (Schulman et al. 2017, arXiv:1707.06347) for a minibatch; return them by name.
 
-        "prior_loss" has its weights in it, which differ between cards and bids.
-        "approx_kl" estimates the KL divergence from the policy that played: http://joschu.net/blog/kl-approx.html.
+        The terms are those of the policy, the value, the divergence from the prior (which has its weights in it) and,
+        with `kl_coef`, the divergence from the average policy. "approx_kl" estimates the KL divergence from the policy
+        that played the rollout: http://joschu.net/blog/kl-approx.html.
         """
         clip = self.config.clip_coef
         log_all = self.policy.log_probabilities(minibatch["observations"], minibatch["masks"])
@@ -372,7 +397,12 @@ class SelfplayTrainer:
         self.run.save(arrays, self.layers(), timesteps=self.timesteps, updates=self.updates)
 
     def restore(self, report: Callable[[str], Any]) -> None:
-        """Continue from the newest undamaged checkpoint, `report` damaged ones; raise `UserError` if none fits."""
+        """Restore the training run from the newest undamaged checkpoint in its folder.
+
+        report: function that is called with a line of text for each damaged checkpoint, and if the number of threads
+        differs. Raises `UserError` if no checkpoint is undamaged, or if the chosen one does not fit the settings of the
+        run.
+        """
         arrays, metadata = load_checkpoint(self.run.folder, report=report)
         with storage.explain_mismatch(self.run.folder):
             self.run.restore(metadata, report)
@@ -387,7 +417,10 @@ class SelfplayTrainer:
 
 
 def choose_dtype(precision: str, device: str) -> torch.dtype:
-    """Return the number type of matrix products for the setting "auto", "float32" or "bfloat16" on a device."""
+    """Return the number type in which the networks compute matrix products on a device.
+
+    precision: "float32", "bfloat16", or "auto", which chooses bfloat16 if the machine is faster with it.
+    """
     is_fast = device == "cuda" or torch.cpu._is_avx512_bf16_supported()
     return torch.bfloat16 if precision == "bfloat16" or (precision == "auto" and is_fast) else torch.float32
 

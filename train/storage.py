@@ -25,9 +25,9 @@ Arrays = dict[str, np.ndarray]
 
 
 def choose_run_folder(config: Config) -> Path:
-    """Return the folder for a new run: `config.out`, or an unused name in `runs/`.
+    """Return the path for the folder of a new training run: `config.out`, or an unused name in `runs/`.
 
-    Raises `UserError` if it exists, unless it is an empty folder.
+    Raises `UserError` if the path exists and is not an empty folder.
     """
     folder = config.out or _find_free_name(config)
     if (folder / CONFIG).exists():
@@ -41,9 +41,10 @@ def choose_run_folder(config: Config) -> Path:
 
 
 def create_run_folder(config: Config) -> Path:
-    """Create the folder of a new run with its config.json, and return it; `python -m train --resume` can start the run.
+    """Create the folder of a new training run with its config.json, and return the path of the folder.
 
-    Raises `UserError` if the folder cannot be created; one that holds anything is never changed.
+    `python -m train --resume FOLDER` can then start the run. Raises `UserError` if the folder cannot be created or is
+    not empty. A folder that is not empty is never changed.
     """
     folder = choose_run_folder(config)
     is_new = not folder.exists()
@@ -72,7 +73,10 @@ def _find_free_name(config: Config) -> Path:
 
 @contextmanager
 def explain_mismatch(folder: Path) -> Iterator[None]:
-    """Turn an error inside this context, in which a checkpoint is restored, into a `UserError` of one line."""
+    """Turn an error that occurs while a checkpoint is restored into a `UserError` of one line (context manager).
+
+    The message says that the checkpoint in `folder` does not fit the run's config.json.
+    """
     try:
         yield
     except (KeyError, ValueError, RuntimeError, TypeError) as error:
@@ -83,18 +87,18 @@ def explain_mismatch(folder: Path) -> Iterator[None]:
 
 
 def tensors_to_arrays(prefix: str, tensors: Mapping[str, Tensor]) -> Arrays:
-    """Copy torch tensors to NumPy arrays; put a prefix before each name."""
+    """Return copies of named torch tensors as NumPy arrays, with `prefix` put before each name."""
     return {prefix + name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
 
 
 def arrays_to_tensors(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """Copy the arrays whose names begin with a prefix to torch tensors, named without the prefix."""
+    """Return copies, as torch tensors, of the arrays whose names begin with `prefix`; the new names lack the prefix."""
     chosen = {name: array for name, array in arrays.items() if name.startswith(prefix)}
     return {name.removeprefix(prefix): torch.from_numpy(array.copy()) for name, array in chosen.items()}
 
 
 def optimizer_to_arrays(optimizer: torch.optim.Optimizer) -> Arrays:
-    """Copy the state of an optimiser, which it keeps for each parameter, to named arrays."""
+    """Return a copy of the state that an optimiser keeps for each parameter, as named NumPy arrays."""
     arrays: Arrays = {}
     for number, state in optimizer.state_dict()["state"].items():
         arrays |= tensors_to_arrays(f"optimizer.{number}.", state)
@@ -111,7 +115,10 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.
 
 
 def layers_to_arrays(policies: Sequence[Layers]) -> Arrays:
-    """Return the network layers of several policies as named arrays; see `arrays_to_layers`."""
+    """Return the network layers of several policies as named arrays for a checkpoint.
+
+    `arrays_to_layers` converts them back.
+    """
     arrays: Arrays = {}
     for k, layers in enumerate(policies):
         for j, (weight, bias) in enumerate(layers):

@@ -1,4 +1,4 @@
-"""Parts that all trainers share: the run with its learning curve and evaluation, the progress bar, Ctrl-C."""
+"""Parts that all trainers share: the training run with its curve and evaluation, the progress bar, and Ctrl-C."""
 
 import ctypes
 import json
@@ -42,7 +42,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 
 class Trainer(Protocol):
-    """Training run in progress, by any algorithm: the interface of all trainers."""
+    """Interface that the trainers of all algorithms have; a trainer is a training run in progress."""
 
     config_class: ClassVar[type[Config]]
     run: "Run"
@@ -51,15 +51,23 @@ class Trainer(Protocol):
 
     @property
     def timesteps(self) -> int:
-        """Number of decisions learned from so far."""
+        """Number of decisions that the training run has learned from so far."""
         ...
 
     def learn(self, progress: "Progress") -> bool:
-        """Train until the run is complete or the user stops it, and write a checkpoint; return False if stopped."""
+        """Train until the run is complete or the user stops it, and then write a checkpoint.
+
+        Returns False if the user stopped the run, and True if the run is complete.
+        """
         ...
 
     def restore(self, report: Callable[[str], Any]) -> None:
-        """Continue from the newest undamaged checkpoint, `report` damaged ones; raise `UserError` if none fits."""
+        """Restore the training run from the newest undamaged checkpoint in its folder.
+
+        report: function that is called with a line of text for each damaged checkpoint, and if the number of threads
+        differs. Raises `UserError` if no checkpoint is undamaged, or if the chosen one does not fit the settings of the
+        run.
+        """
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
@@ -67,11 +75,11 @@ class Trainer(Protocol):
 
 
 def prepare_process(threads: int | None) -> int:
-    """Set the number of torch's threads in this process and return it; None: 2, or 1 on a machine with one core.
+    """Set the number of torch's threads in this process and return it; let the process keep freed memory.
 
-    The process also keeps freed memory for the next use. By default, glibc returns large pieces to the system, and the
-    next minibatch requests them again, page by page, which would take a tenth of the training time on a CPU. Raises
-    `ValueError` if the machine has fewer threads.
+    threads: the number, or None for 2 (1 on a machine with one core). By default, glibc returns large pieces of freed
+    memory to the system, and the next minibatch requests them again, page by page, which would take a tenth of the
+    training time on a CPU. Raises `ValueError` if the machine has fewer threads.
     """
     number = min(2, MAX_THREADS) if threads is None else threads
     if not 1 <= number <= MAX_THREADS:
@@ -85,15 +93,15 @@ def prepare_process(threads: int | None) -> int:
 
 
 class RunLogger(Logger):
-    """Logger of a run whose errors, such as a full disk, are `UserError` and name its folder."""
+    """Logger of a training run that raises `UserError`, with the name of the folder, if it cannot write its files."""
 
     def dump(self, step: int = 0) -> None:
-        """Write the recorded values for a step."""
+        """Write the recorded values to the log files; `step` is the number of decisions learned from so far."""
         with explain_os_errors(f"cannot write the logs in {self.dir}"):
             super().dump(step)
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the log files of the training run."""
         with explain_os_errors(f"cannot write the logs in {self.dir}"):
             super().close()
 
@@ -112,7 +120,11 @@ class Run:
         self._clock = self._last_save = time.monotonic()
 
     def create_games(self, seed: int, *, threads: int = 1) -> Batch:
-        """Create the games to learn from, and play some random decisions, so that not all are in the same round."""
+        """Create the games to learn from, and play some random decisions in them.
+
+        After these decisions, not all games are in the same round. seed: seed of the games. threads: number of CPU
+        threads.
+        """
         config = self.config
         batch = Batch(
             config.num_envs,
@@ -133,7 +145,7 @@ class Run:
             return RunLogger(str(folder), [make_output_format(kind, str(folder)) for kind in ("csv", "tensorboard")])
 
     def create_player(self, layers: Layers) -> NetworkPlayer:
-        """Create a player from the network layers of a policy of this run."""
+        """Create a player with the policy that has these network layers, of the form that this run trains."""
         return NetworkPlayer(layers, open_mice=self.config.open_mice, activation=self.activation)
 
     def count_time(self) -> None:
@@ -142,7 +154,11 @@ class Run:
         self.seconds, self._clock = self.seconds + now - self._clock, now
 
     def save(self, arrays: Mapping[str, np.ndarray], layers: Layers, *, timesteps: int, updates: int) -> None:
-        """Write a checkpoint with the state of a trainer, and with its policy, which can play without the trainer."""
+        """Write a checkpoint with the state of a trainer and with its policy, which can play without the trainer.
+
+        arrays: state of the trainer, named arrays. layers: layers of the policy network. timesteps: number of decisions
+        learned from so far. updates: number of updates so far.
+        """
         self.count_time()
         metadata = {
             "timesteps": timesteps,
@@ -174,9 +190,10 @@ class Run:
         }
 
     def restore(self, metadata: dict[str, Any], report: Callable[[str], Any]) -> None:
-        """Set learning curve and working time from a checkpoint's metadata; raise `UserError` if settings differ.
+        """Set the learning curve and the working time of the run to those in a checkpoint's metadata.
 
-        report: called with a line of text if the number of threads differs.
+        report: function that is called with a line of text if the number of threads differs. Raises `UserError` if the
+        checkpoint was made with other settings.
         """
         advice = "restore the run's config.json and the files that --setup names"
         where = f"the checkpoint in {self.folder}"
@@ -232,7 +249,10 @@ class Run:
             return []
 
     def _evaluate(self, player: NetworkPlayer, *, num_deals: int, stream: int) -> list[dict[str, Any]]:
-        """Evaluate a policy in each setup of the run."""
+        """Evaluate a policy in each setup of the run; return a list of results, see `evaluate_policy`.
+
+        num_deals: number of deals against each opponent. stream: index of the random stream of the deals.
+        """
         options: dict[str, Any] = {"num_deals": num_deals, "stream": stream, "against": self.config.against}
         return [evaluate_policy(player, setup, **options) for setup in self.config.setups]
 
@@ -245,7 +265,9 @@ def evaluate_policy(
 ) -> dict[str, Any]:
     """Estimate the win share of `player` alone against copies of each player in `against`, in one setup.
 
-    The deals may occur in training too, because few exist (40,000 with 4 players), but never with the same seeds.
+    Returns a dictionary with the setup, par, and the win share with its interval for each opponent. stream: index of
+    the random stream of the deals. The deals may occur in training too, because few exist (40,000 with 4 players), but
+    the games have other seeds than in training.
     """
     seed = game_seed(SEEDS["evaluation"], stream, setup.seats)
     win_shares = {
@@ -278,10 +300,10 @@ def plot_learning_curve(curve: list[dict[str, Any]], path: Path) -> None:
 
 
 class Progress:
-    """Progress bar on a terminal, a line every half minute elsewhere, and a line for every point of the curve.
+    """Display of the progress of a training run: a bar on a terminal, elsewhere a line every half minute.
 
-    total: number of decisions to learn from in the run. timesteps: number already learned from. Use it as a context
-    manager.
+    Each new point of the learning curve is also printed as a line. total: number of decisions to learn from in the run.
+    timesteps: number already learned from. Use it as a context manager.
     """
 
     def __init__(self, console: Console, total: int, timesteps: int) -> None:
@@ -308,7 +330,10 @@ class Progress:
         self.bar.stop()
 
     def advance_to(self, timesteps: int, part: float = 0.0) -> None:
-        """Show that `timesteps` decisions are learned from; `part` more count for the work on an unfinished update."""
+        """Show in the progress bar that the run has learned from `timesteps` decisions.
+
+        part: number of decisions to add for the work that is already done on an unfinished update.
+        """
         self.timesteps = timesteps
         done, now = timesteps + part, time.monotonic()
         speed = (done - self._first) / max(now - self._started, 1e-3)
@@ -338,9 +363,11 @@ class Progress:
 
 
 class Interrupt:
-    """Context manager in which Ctrl-C, SIGTERM or SIGHUP sets `is_requested`; a second one raises `KeyboardInterrupt`.
+    """Context manager in which Ctrl-C asks a training run to save and stop, instead of ending the program at once.
 
-    A scheduler that ends a job sends SIGTERM; a terminal that closes sends SIGHUP. Both save as Ctrl-C does.
+    The first Ctrl-C sets `is_requested`, which the trainer reads; the second raises `KeyboardInterrupt`. The signals
+    SIGTERM, which a scheduler sends to end a job, and SIGHUP, which a closing terminal sends, have the same effect as
+    Ctrl-C.
     """
 
     def __init__(self, progress: Progress) -> None:

@@ -60,7 +60,10 @@ def _list_streams(seed, blocks, rotations, streams):
 
 
 def deal_blocks(setup: Setup, blocks: range, seed: int) -> np.ndarray:
-    """Return the starting state of every game, STATE [blocks * rotations]; all games of a block have the same deal."""
+    """Deal the blocks with the numbers `blocks`, and return the starting states of their games, block by block.
+
+    The result is STATE [number of blocks * rotations].
+    """
     states = np.empty(len(blocks) * setup.seats, STATE)
     _deal_blocks(setup.blank_state(), np.uint64(seed), np.array(blocks, np.int64), setup.seats, states)
     return states

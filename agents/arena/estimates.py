@@ -141,7 +141,7 @@ class SequentialTest:
         self._decided = False
 
     def update(self, differences: np.ndarray) -> Look:
-        """Add the differences of K more blocks, [K], test once after the last of them, and return the result.
+        """Continue a sequential test with the differences of two players on K more blocks, [K]; return its verdict.
 
         Until a test decides, the result depends on all differences so far and not on how they were split into updates.
         A verdict is final: raises `ValueError` if blocks are added after it.

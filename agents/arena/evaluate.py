@@ -197,7 +197,10 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
 
 
 def main(config: Config) -> int:
-    """Evaluate the player and print which players forfeited games or failed; return 1 if a player failed, else 0."""
+    """Evaluate the player, and print which players forfeited games or failed, that is, raised an error.
+
+    Returns 1 if a player failed, else 0.
+    """
     results = evaluate_player(config, Console())
     for pair in results.get("pairs", []):
         if forfeits := pair["measures"]["forfeits"]["value"]:

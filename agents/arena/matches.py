@@ -16,6 +16,7 @@ from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
 from agents.registry import PLAYERS, is_search, make
 from agents.tools.command import print_error
+from agents.tools.files import UserError
 from agents.tools.workers import start_worker
 from felicity_env.game import Setup
 from felicity_env.player import Player
@@ -40,6 +41,11 @@ class MatchResults:
 
     blocks: dict[Match, Blocks]
     failures: list[Failure]
+
+    def raise_failure(self) -> None:
+        """Raise `UserError` with the reason of the first failure, if a player failed."""
+        for failure in self.failures:
+            raise UserError(f"{failure.code} failed: {failure.reason}")
 
     def list_late(self) -> list[dict[str, Any]]:
         """List the players that forfeited games by taking too long.

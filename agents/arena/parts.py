@@ -80,7 +80,7 @@ class Part(NamedTuple):
     seconds: float | None = None
 
     def describe(self) -> dict[str, Any]:
-        """Return all that the results of this part depend on, as values for JSON."""
+        """Return all that the results of this part depend on, as values for JSON, to recognise outdated ones."""
         return {
             "players": [list(pair) for pair in zip(self.match.codes, self.digests, strict=True)],
             "setup": json.loads(json.dumps(asdict(self.match.setup))),

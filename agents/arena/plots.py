@@ -56,7 +56,7 @@ def _finish(figure: Figure, path: Path) -> None:
 
 
 def _list_blocks(panel: _Panel, matches: MatchResults, code: str) -> list[Blocks]:
-    """Return the blocks of the matches in which the player `code` plays alone against copies of another player."""
+    """Return the measured blocks of each match in which player `code` plays alone against copies of another player."""
     return [
         blocks
         for match, blocks in matches.blocks.items()
@@ -78,7 +78,7 @@ def _list_rounds(panel: _Panel, matches: MatchResults, code: str) -> tuple[np.nd
 
 
 def _list_purchases(panel: _Panel, matches: MatchResults, code: str) -> np.ndarray:
-    """Return the rounds in which the player `code`, alone against copies of another player, bought the sack."""
+    """Return records of rounds: those in which player `code`, alone against copies of another, bought the sack."""
     rounds, seats, _ = _list_rounds(panel, matches, code)
     return rounds[rounds["winner"] == seats[:, None]]
 

@@ -1,7 +1,7 @@
-"""Long checks in chunks: outcomes are added up and stored after each chunk, so that an interrupted check resumes.
+"""Long checks, cut into chunks: results are stored after each chunk, so an interrupted check can be resumed.
 
-A check is a function `chunk(k)` that draws all its randomness from its number k and returns an `Outcome`. So a check
-that was stopped and resumed gives the same result as one that never was.
+A check is a function `chunk(k)` that derives all its randomness from the number k and returns an `Outcome`. Therefore
+a check that was interrupted and resumed gives the same result as a check without an interruption.
 """
 
 import json
@@ -24,19 +24,19 @@ MOST_NAMED = 10  # number of chunks with faults that are named in the result
 
 
 class Outcome(NamedTuple):
-    """Outcome of a chunk: how much was checked, and how many faults were found, each by name."""
+    """Result of one chunk of a long check: how much was checked and how many faults were found, by name."""
 
     counts: Mapping[str, int]
     faults: Mapping[str, int]  # with zeros, so that a result names all that was checked
 
 
 def count_chunks(total: int, size: int) -> int:
-    """Return the number of chunks of at most `size` that make up `total`."""
+    """Return the number of chunks, of at most `size` units each, that a check of `total` units is cut into."""
     return -(-total // size)
 
 
 def chunk_size(total: int, size: int, k: int) -> int:
-    """Return the size of chunk k: `size`, or what is left for the last chunk."""
+    """Return the number of units in chunk k of a check: `size`, or fewer in the last chunk if fewer remain."""
     return min(size, total - k * size)
 
 
@@ -51,9 +51,10 @@ def run_check(
 ) -> None:
     """Run the chunks of a check that are not done yet, store the result, and raise `UserError` if there are faults.
 
-    config: settings with the folder `out`, where the chunks that are done are stored. source: path of the check's
-    module; chunks of other settings or of changed code, of the module or of anything that it imports, are refused.
-    judge: function that returns the faults, by name, which only the counts of all chunks together show.
+    config: settings with the folder `out`, where the results of finished chunks are stored. source: path of the
+    module of the check. Raises `UserError` too if the stored chunks were made with other settings, or if the code of
+    that module or of a module that it imports has changed since. judge: function that receives the counts of all
+    chunks together and returns the numbers of those faults, by name, that only these counts can show.
     """
     console, path = Console(), config.out / STATE_FILE
     config.out.mkdir(parents=True, exist_ok=True)
@@ -77,12 +78,15 @@ def run_check(
 
 
 def list_faults(results: Mapping[str, Any]) -> list[str]:
-    """Return a line for each fault that a check found: its name and how often it was found."""
+    """Return one line of text for each kind of fault that a check found: its name and how often it was found."""
     return [f"{name}: {count:,}" for name, count in results["faults"].items() if count]
 
 
 def _read_state(path: Path, origin: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the outcome of the chunks that are done; raise `UserError` if the file is damaged or of another origin."""
+    """Return the stored results of the finished chunks of a check, or empty results if nothing is stored.
+
+    Raises `UserError` if the file is damaged, or if it was written with other settings or by other code.
+    """
     if not path.exists():
         return {"origin": origin, "done": 0, "seconds": 0.0, "counts": {}, "faults": {}, "faulty_chunks": []}
     advice = f"delete {path.parent} to start again, or choose another --out"
@@ -96,7 +100,10 @@ def _read_state(path: Path, origin: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _add(state: dict[str, Any], k: int, outcome: Outcome, console: Console) -> None:
-    """Add the outcome of chunk k, and print its faults at once, because a check may take hours."""
+    """Add the result of chunk k of a check to the totals in `state`, and print the faults that the chunk found.
+
+    The faults are printed at once, because a check may take hours.
+    """
     for key, values in outcome._asdict().items():
         total = Counter(state[key])
         total.update(values)

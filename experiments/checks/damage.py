@@ -2,9 +2,8 @@
 
 Texts of random games are damaged in letters, words and lines. `notation.loads` must refuse a damaged text with an error
 of one line that names the line of the text, or read another valid game, which must be the same after it is written and
-read again. Files with a checksum (weights of policies, checkpoints, parts of tournaments) are damaged in bytes. Reading
-one must fail with an error of one line that names the file; a part may also be read if it still holds the very same
-results, because a few bytes of its archive mean nothing. The command fails if anything else happens.
+read again. Files with a checksum (weights of policies, checkpoints, parts of matches) are damaged in bytes. Reading
+one must fail with an error of one line that names the file. The command fails if anything else happens.
 """
 
 import re
@@ -43,15 +42,15 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Config:
-    """Damage texts of games and files with a checksum, and read them."""
+    """Damage texts of games, and files with a checksum, and check that reading gives a proper error or a valid game."""
 
     resumes: ClassVar[bool] = True
     texts: int = 200_000
     """Number of damaged texts of games; more find rarer faults."""
     files: int = 10_000
-    """Number of damaged files: policies, checkpoints and parts of tournaments in turn."""
+    """Number of damaged files: policies, checkpoints and parts of matches in turn."""
     out: Path = Path("runs/damage")
-    """Folder of what was read so far; the same command, given again, continues."""
+    """Folder of the results so far; the same command, given again, continues an interrupted check."""
 
     def __post_init__(self) -> None:
         check_at_least(self, texts=1, files=1)
@@ -61,7 +60,7 @@ class Config:
 
 
 def damage_letters(text: str, rng: Rng) -> str:
-    """Replace, remove or insert a few letters."""
+    """Return the text with one to three random letters replaced, removed or inserted."""
     letters = list(text)
     for _ in range(int(rng.integers(1, 4))):
         at = int(rng.integers(len(letters)))
@@ -71,7 +70,7 @@ def damage_letters(text: str, rng: Rng) -> str:
 
 
 def damage_words(text: str, rng: Rng) -> str:
-    """Replace a word by another of the text or by a number, remove it, or write it twice."""
+    """Return the text after one random word is replaced by another word or a number, removed, or written twice."""
     words = re.split(r"(\s+)", text)  # words at even places, what is between them at odd ones
     at, other = (2 * int(rng.integers((len(words) + 1) // 2)) for _ in range(2))
     number = str(int(rng.integers(-9, 10 ** int(rng.integers(1, 12)))))
@@ -80,7 +79,7 @@ def damage_words(text: str, rng: Rng) -> str:
 
 
 def damage_lines(text: str, rng: Rng) -> str:
-    """Remove, repeat or exchange lines, or cut the text off."""
+    """Return the text after a random line is removed, repeated or exchanged, or after the end is cut off."""
     lines = text.split("\n")
     one, other = (int(rng.integers(len(lines))) for _ in range(2))
     kind = rng.integers(4)
@@ -99,7 +98,11 @@ TEXT_DAMAGE = {"letters": damage_letters, "words": damage_words, "lines": damage
 
 
 def find_text_fault(text: str, original: Game) -> str:
-    """Read a damaged text; return "refused", "another game" or "the same game" as the result, or the fault."""
+    """Read the damaged text of a game, and return a phrase that says what happened.
+
+    "refused", "another game" and "the same game" are proper results. Every other phrase is the name of a fault.
+    `original` is the game whose text was damaged.
+    """
     try:
         game = loads(text)
     except ValueError as error:
@@ -116,7 +119,10 @@ READ_TEXTS = ("refused", "another game", "the same game")
 
 
 def draw_games(rng: Rng) -> Iterator[Game]:
-    """Yield random games, cut off anywhere, in the standard setups and in one that is spelled out."""
+    """Yield random games without end, each cut off after a random number of actions.
+
+    Their setups are the named ones and one without a name, which a text must describe field by field.
+    """
     setups = (*SETUPS.values(), SPELLED_OUT)
     while True:
         game = random_game(setups[rng.integers(len(setups))], int(rng.integers(2**62))).game
@@ -124,7 +130,7 @@ def draw_games(rng: Rng) -> Iterator[Game]:
 
 
 def check_texts(count: int, rng: Rng) -> Outcome:
-    """Damage and read `count` texts of random games."""
+    """Damage `count` texts of random games, read each of them, and return how often each result occurred."""
     found, games = Counter[str](), draw_games(rng)
     game, text = next(games), ""
     for number in range(count):
@@ -137,7 +143,10 @@ def check_texts(count: int, rng: Rng) -> Outcome:
 
 
 def _sort_outcomes(subject: str, found: Counter[str], good: Sequence[str]) -> Outcome:
-    """Return the outcome of a chunk: what was found is a count if it is good, else a fault."""
+    """Return the `Outcome` of a chunk, in which the results named in `good` are counts and all others are faults.
+
+    `found` says how often each result occurred. `subject` is written in front of the name of each result.
+    """
     counts = {f"{subject}: {name}": found[name] for name in good}
     faults = {f"{subject}: {name}": count for name, count in found.items() if name not in good}
     return Outcome(counts, faults or {f"{subject}: any fault": 0})
@@ -147,7 +156,7 @@ def _sort_outcomes(subject: str, found: Counter[str], good: Sequence[str]) -> Ou
 
 
 def flip_bits(content: bytes, rng: Rng) -> bytes:
-    """Flip one to three bits."""
+    """Return the bytes of a file after one to three random bits are flipped."""
     spoiled = bytearray(content)
     for _ in range(int(rng.integers(1, 4))):
         spoiled[rng.integers(len(spoiled))] ^= 1 << int(rng.integers(8))
@@ -155,7 +164,7 @@ def flip_bits(content: bytes, rng: Rng) -> bytes:
 
 
 def overwrite(content: bytes, rng: Rng) -> bytes:
-    """Overwrite some bytes with zeros or with random bytes."""
+    """Return the bytes of a file after a random stretch is overwritten with zeros or with random bytes."""
     first = int(rng.integers(len(content)))
     size = int(rng.integers(1, 600))
     new = bytes(size) if rng.random() < 0.5 else rng.bytes(size)
@@ -163,12 +172,12 @@ def overwrite(content: bytes, rng: Rng) -> bytes:
 
 
 def cut_off(content: bytes, rng: Rng) -> bytes:
-    """Keep only the beginning, which may be empty."""
+    """Return the bytes of a file up to a random place. The result may be empty, and is shorter than the file."""
     return content[: int(rng.integers(len(content)))]
 
 
 def lengthen(content: bytes, rng: Rng) -> bytes:
-    """Insert some bytes, or append them."""
+    """Return the bytes of a file after random bytes are inserted at a random place or appended."""
     at = len(content) if rng.random() < 0.5 else int(rng.integers(len(content)))
     return content[:at] + rng.bytes(int(rng.integers(1, 600))) + content[at:]
 
@@ -177,7 +186,7 @@ FILE_DAMAGE = (flip_bits, overwrite, cut_off, lengthen)
 
 
 class DamagedFile(NamedTuple):
-    """File to damage, and a function that reads it, which raises an error if it finds damage."""
+    """File that is to be damaged, and a function that reads it and raises an error if it notices damage."""
 
     path: Path
     read: Callable[[], Any]
@@ -192,14 +201,14 @@ def _make_layers(rng: Rng) -> Layers:
 
 
 def make_policy(folder: Path, rng: Rng) -> DamagedFile:
-    """Write the files of a policy; its weights are to be damaged."""
+    """Write a policy with random weights to a new folder, and return its file of weights to be damaged."""
     folder.mkdir()
     save_policy(folder, _make_layers(rng), open_mice=True)
     return DamagedFile(folder / "policy.safetensors", lambda: load_policy(folder))
 
 
 def make_checkpoint(folder: Path, rng: Rng) -> DamagedFile:
-    """Write the only checkpoint of a run folder."""
+    """Write one checkpoint to a new run folder, and return its file to be damaged."""
     folder.mkdir()
     path = save_checkpoint(folder, {"weights": rng.normal(size=500)}, {"timesteps": int(rng.integers(10**6))})
 
@@ -214,7 +223,7 @@ def make_checkpoint(folder: Path, rng: Rng) -> DamagedFile:
 
 
 def make_part(folder: Path, rng: Rng) -> DamagedFile:
-    """Play a part of a tournament and write its file."""
+    """Play a small part of a match in a random setup, write its results, and return their file to be damaged."""
     setup = list(SETUPS.values())[rng.integers(len(SETUPS))]
     match, seed = Match.one_against("anchor", "greedy", setup), int(rng.integers(2**62))
     part = Part(match, 0, 3, seed, ("-",) * setup.seats, arena_digest(), folder / "0-3.npz")
@@ -227,7 +236,7 @@ REFUSED = ("refused",)
 
 
 def find_file_fault(file: DamagedFile) -> str:
-    """Read a damaged file; return "refused" if that fails with a proper error, else the name of the fault.
+    """Return "refused" if reading a damaged file fails with a proper error, and else the name of the fault.
 
     A proper error has one line and names the file or its folder.
     """
@@ -242,7 +251,10 @@ def find_file_fault(file: DamagedFile) -> str:
 
 
 def check_files(kind: str, count: int, rng: Rng) -> Outcome:
-    """Damage a file of the given kind and read it, `count` times; return how often each outcome occurred."""
+    """Write `count` damaged copies of a file of one kind, read each, and return how often each result occurred.
+
+    `kind` is "policies", "checkpoints" or "parts".
+    """
     found = Counter[str]()
     with TemporaryDirectory() as parent:
         file = FILES[kind](Path(parent) / kind, rng)
@@ -258,7 +270,7 @@ def check_files(kind: str, count: int, rng: Rng) -> Outcome:
 
 
 def check_chunk(k: int, config: Config) -> Outcome:
-    """Damage what belongs to chunk k: texts in the first chunks, files in the others."""
+    """Do chunk k of the check and return its result: the first chunks damage texts of games, the others files."""
     rng, of_texts = np.random.default_rng([SEEDS["damage"], k]), count_chunks(config.texts, TEXTS_A_CHUNK)
     if k < of_texts:
         return check_texts(chunk_size(config.texts, TEXTS_A_CHUNK, k), rng)
@@ -269,7 +281,7 @@ def check_chunk(k: int, config: Config) -> Outcome:
 def main(config: Config) -> None:
     """Damage and read all texts and files, store the counts, and raise `UserError` if there was a fault.
 
-    An interrupted check continues with what it has not done yet.
+    An interrupted check continues with the first chunk of texts or files that was not finished.
     """
     num_chunks = count_chunks(config.texts, TEXTS_A_CHUNK) + count_chunks(config.files, FILES_A_CHUNK)
     run_check("damage", config, lambda k: check_chunk(k, config), num_chunks, source=__file__)

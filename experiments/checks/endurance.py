@@ -1,10 +1,11 @@
 """Question: does memory stay flat over a billion decisions? `python -m experiments endurance`
 
-Each face of the game plays random decisions, and the self-play trainer trains, in several stretches. A stretch is a new
-process, so that nothing but the face itself can hold memory, and so that an interrupted check resumes at a stretch. The
-memory of the process (its resident set, RSS) is measured after a warm-up and at the end of the stretch. What it grew in
-all stretches together, which is what it would have grown in one process, must be less than 1 % of its size. Needs
-Linux, where `/proc` tells the memory of a process.
+Each interface of the game (such as `Batch` or `raw_env`) plays many decisions, and the self-play trainer trains. The
+decisions of an interface are divided into stretches. Each stretch is played in a new process, in which nothing else
+holds memory, and an interrupted check resumes at the stretch that was interrupted. The memory of the process (its
+resident set, RSS) is measured after a warm-up and at the end of the stretch. The growth in all stretches together,
+which estimates the growth in a single long process, must be less than 1 % of the memory after the warm-up. The check
+needs Linux, because it reads `/proc`.
 """
 
 import gc
@@ -48,11 +49,11 @@ class Config:
     batch_decisions: int = 1_000_000_000
     """Number of random decisions on `Batch`; more find a slower leak."""
     decisions: int = 100_000_000
-    """Number of decisions for each of the other faces, which are slower."""
+    """Number of decisions for each of the other interfaces, which are slower."""
     stretches: int = 4
-    """Number of processes, one after another, that share the decisions of a face. Ctrl-C loses the one that runs."""
+    """Number of successive processes that share the decisions of an interface. Ctrl-C loses the current one."""
     out: Path = Path("runs/endurance")
-    """Folder of the stretches done so far; the same command, given again, continues."""
+    """Folder of the results so far; the same command, given again, continues an interrupted check."""
 
     def __post_init__(self) -> None:
         check_at_least(self, batch_decisions=1, decisions=1, stretches=1)
@@ -62,7 +63,11 @@ class Config:
 
 
 def begin_batch(seed: int, folder: Path) -> Play:
-    """Begin to play on a `Batch`, with random decisions in compiled code and, one in ten, by a player."""
+    """Return a function that plays random decisions on a `Batch` of 1000 games with 3, 4 or 5 seats.
+
+    Compiled code takes nine of ten decisions, and a `RandomPlayer` takes the tenth. The function plays at least the
+    number of decisions that it is given, and returns how many it played. `folder` is not used.
+    """
     batch, player = (
         Batch(1000, [STANDARD_PLAYERS[k % len(STANDARD_PLAYERS)] for k in range(1000)], seed=seed),
         RandomPlayer(),
@@ -79,7 +84,10 @@ def begin_batch(seed: int, folder: Path) -> Play:
 
 
 def begin_environment(seed: int, folder: Path) -> Play:
-    """Begin to play on `raw_env`: observe, step, and reset after each game, as a user's loop does."""
+    """Return a function that plays a given number of random decisions on the PettingZoo environment `raw_env`.
+
+    It observes, steps, and resets after each game, as the loop of a user does. `folder` is not used.
+    """
     env, rng = raw_env(), random.Random(seed)
     env.reset(seed=seed)
 
@@ -97,7 +105,11 @@ def begin_environment(seed: int, folder: Path) -> Play:
 
 
 def begin_vector(seed: int, folder: Path) -> Play:
-    """Begin to play on the vector environment of Gymnasium; the decisions of the learners count."""
+    """Return a function that plays random decisions in the vector environment of Gymnasium.
+
+    The function plays at least the number of decisions that it is given, and returns how many it played. Only the
+    decisions of the learning seats count. `folder` is not used.
+    """
     envs, player = SeatVectorEnv(256), RandomPlayer()
     envs.reset(seed=seed)
 
@@ -111,19 +123,23 @@ def begin_vector(seed: int, folder: Path) -> Play:
 
 
 class CountingPlayer:
-    """Player that counts the decisions of another."""
+    """Player that acts as another player does, and counts the decisions."""
 
     def __init__(self, player: Player) -> None:
         self.player, self.decisions = player, 0
 
     def act(self, view: View) -> np.ndarray:
-        """Return the actions of the other player for the B decisions of `view`, integers [B]."""
+        """Return the actions that the player in this wrapper chooses for the B decisions of `view`, integers [B]."""
         self.decisions += len(view)
         return self.player.act(view)
 
 
 def begin_arena(seed: int, folder: Path) -> Play:
-    """Begin to play blocks of the arena with copies of the reference player in all seats."""
+    """Return a function that plays blocks in the arena, with the reference player in all seats.
+
+    The function plays at least the number of decisions that it is given, and returns how many it played. The games
+    have 3, 4 or 5 seats in turn. `folder` is not used.
+    """
     player, first = CountingPlayer(agents.make("net")), 0
 
     def play(decisions: int) -> int:
@@ -139,7 +155,11 @@ def begin_arena(seed: int, folder: Path) -> Play:
 
 
 def begin_selfplay(seed: int, folder: Path) -> Play:
-    """Begin a self-play training run with one thread; the decisions that it learns from count."""
+    """Start a self-play training run on the CPU in `folder`, and return a function that continues the training.
+
+    The function trains, with one thread, for at least the number of decisions that it is given, saves checkpoints,
+    and returns how many decisions it learned from.
+    """
     from train.selfplay import SelfplayConfig, SelfplayTrainer  # other faces need no torch in their memory
 
     config = SelfplayConfig(seed=seed % 2**32, total_timesteps=2**40, threads=1, device="cpu", **SELFPLAY)
@@ -169,14 +189,18 @@ FACES: dict[str, Begin] = {
 
 
 def read_memory() -> int:
-    """Return the resident memory of this process in KiB, after what can be freed is freed."""
+    """Return the resident memory of this process in KiB, measured after garbage collection."""
     gc.collect()
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
 def play_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int]:
-    """Play at least `decisions` on a face; return their number, and the memory after the warm-up and at the end."""
+    """Play one stretch of at least `decisions` decisions after a warm-up, and measure the memory of this process.
+
+    `begin` returns the function that plays. Returns how many decisions were played without the warm-up, the memory
+    after the warm-up and the memory at the end, both in KiB.
+    """
     with TemporaryDirectory() as folder:
         play = begin(seed, Path(folder))
         play(max(1, int(WARM_UP * decisions)))
@@ -185,7 +209,7 @@ def play_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int
 
 
 def measure_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int]:
-    """Return what `play_stretch` returns in a new process, which ends with this one."""
+    """Call `play_stretch` in a new process and return its result; the process is stopped if this one is interrupted."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context, start_worker) as pool:
         try:
@@ -197,7 +221,10 @@ def measure_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, 
 
 
 def check_chunk(k: int, config: Config) -> Outcome:
-    """Play stretch k: all stretches of the first face come first."""
+    """Play stretch k of the check, and return how many decisions it played and its memory in KiB at start and end.
+
+    The stretches are numbered through: those of the first interface come first, then those of the second, and so on.
+    """
     number, stretch = divmod(k, config.stretches)
     face, begin = list(FACES.items())[number]
     total = config.batch_decisions if face == "Batch" else config.decisions
@@ -208,7 +235,7 @@ def check_chunk(k: int, config: Config) -> Outcome:
 
 
 def measure_growth(counts: Mapping[str, int], face: str) -> float:
-    """Return by which fraction the memory of a face grew in all its stretches together."""
+    """Return the growth of the memory of an interface in all its stretches, as a fraction of the mean at the start."""
     starts, ends = (
         [count for name, count in counts.items() if name.startswith(f"{face}: KiB") and name.endswith(moment)]
         for moment in ("start", "end")
@@ -217,14 +244,14 @@ def measure_growth(counts: Mapping[str, int], face: str) -> float:
 
 
 def find_growth(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return for each face, as a fault by name, whether its memory grew too much."""
+    """Return {name of a fault: 1 or 0}, with 1 for each interface of the game whose memory grew by 1 % or more."""
     return {f"{face}: memory grew by 1 % or more": int(measure_growth(counts, face) >= MOST_GROWTH) for face in FACES}
 
 
 def main(config: Config) -> None:
-    """Play all stretches, store the result, and raise `UserError` if the memory of an interface grew.
+    """Play all stretches, store the result, and raise `UserError` if the memory of an interface grew by 1 % or more.
 
-    An interrupted check continues with what it has not done yet.
+    An interrupted check continues with the first stretch that was not finished.
     """
     num_chunks = len(FACES) * config.stretches
     run_check("endurance", config, lambda k: check_chunk(k, config), num_chunks, source=__file__, judge=find_growth)

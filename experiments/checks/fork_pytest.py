@@ -1,8 +1,8 @@
-"""Server that runs tests again and again, each time in a fork of a process that has imported the libraries already.
+"""Server that runs pytest many times, each time in a fork of a process that has already imported the libraries.
 
-It is a script, started in the folder of a project: `python -P fork_pytest.py`. Each line of its input is a request in
-JSON, and it answers each with a line of JSON. The project is imported in the fork alone, so every run sees the files
-as they are then. The fork takes a tenth of the time of a new process.
+It is a script, started in the folder of a project: `python -P fork_pytest.py LIBRARY...`. Each line of its input is a
+request in JSON, and it answers each request with a line of JSON. The project is imported only in the fork, so the
+tests always use the files as they are when the request arrives. A fork takes a tenth of the time of a new process.
 """
 
 import gc
@@ -32,20 +32,26 @@ DIED = 99  # exit status of a fork that could not run pytest
 
 
 class Stopwatch:
-    """Plugin of pytest that sorts tests by their usual CPU seconds, leaves out the longest, and limits the others."""
+    """Pytest plugin that sorts tests by their usual CPU time, omits slow ones, and limits the time of the others."""
 
     def __init__(self, usual: Mapping[str, float], longest: float) -> None:
         self.usual, self.longest, self.seconds = usual, longest, {}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Sort the tests, the fastest first; a test without a known time is among the first."""
+        """Remove the tests that usually take longer than the limit `longest`, and sort the others, the fastest first.
+
+        A test whose usual time is unknown counts as taking no time.
+        """
         kept = [item for item in items if self.usual.get(item.nodeid, 0) <= self.longest]
         items[:] = sorted(kept, key=lambda item: self.usual.get(item.nodeid, 0))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Measure the CPU seconds of a test; the system ends the process if they exceed the limit."""
+        """Run one test and record its CPU seconds; the system kills the process if the test exceeds its limit.
+
+        The limit depends on the usual time of the test. A test whose usual time is unknown has no limit.
+        """
         started = time.process_time()
         usual = self.usual.get(item.nodeid)
         signal.setitimer(signal.ITIMER_PROF, 0 if usual is None else FACTOR * usual + SLACK)
@@ -56,11 +62,11 @@ class Stopwatch:
 
 
 def run_in_fork(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Run tests in a fork; return its `status`: passed, failed or timed out.
+    """Run tests in a fork of this process, and return a dictionary whose `status` is passed, failed or timed out.
 
-    The request has the `files` of the tests, the usual CPU `seconds` of each test by its name in pytest, the `longest`
-    time of a test that is run, more `options` for pytest, the file `log` for its output, and the file `measured` for
-    the CPU seconds that each test took.
+    The request has the `files` of the tests, the usual CPU `seconds` of each test by its name in pytest, the usual
+    time `longest` above which a test is left out, further `options` for pytest, and the file `log` for the output. If
+    `seconds` is empty, the CPU seconds that each test took are written to the file `measured`.
     """
     pid = os.fork()
     if pid == 0:
@@ -77,16 +83,16 @@ def run_in_fork(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wall_seconds(request: Mapping[str, Any]) -> float:
-    """Return the most seconds that the tests of a request may last; infinite if their usual times are not known.
+    """Return the limit in seconds of real time for all tests of a request, or infinity if no usual time is known.
 
-    It stops tests that wait for something and use no processor time.
+    This limit stops tests that wait for something and use no processor time.
     """
     usual = [seconds for seconds in request["seconds"].values() if seconds <= request["longest"]]
     return WALL_FACTOR * (STARTING + sum(usual)) if usual else float("inf")
 
 
 def _run_tests(request: Mapping[str, Any]) -> None:
-    """Run the tests in this process and end it; its exit status is that of pytest."""
+    """Run the tests of a request in this process, then end the process with the exit status of pytest."""
     code: int = DIED
     try:
         os.setsid()
@@ -109,7 +115,7 @@ def _run_tests(request: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Import the libraries that the arguments name, then answer requests until the input ends."""
+    """Import the libraries that the command line names, then answer requests to run tests until the input ends."""
     for library in sys.argv[1:]:
         with suppress(ImportError):
             import_module(library)

@@ -1,4 +1,4 @@
-"""Invariants of whole games, compiled: every position, every step and the end of random games are checked."""
+"""Checks that random games obey the rules: every position, every step and the end of each game, in compiled code."""
 
 from typing import NamedTuple
 
@@ -55,7 +55,10 @@ _ROUNDING = 1e-9
 
 @kernel
 def _sack(row, size):
-    """Return the value of the sack by R5 in terms of values, not of card numbers."""
+    """Return the value of a sack by the rules of the dogs (R5), computed independently of the game's own code.
+
+    row: numbers of the cards. size: number of cards in the row.
+    """
     dogs = large = total = 0
     most = least = low = high = 0  # of the negative cats the furthest from zero and the nearest; of the positive ones
     for slot in range(size):
@@ -78,7 +81,7 @@ def _sack(row, size):
 
 @kernel
 def _check_step(before, action, after):
-    """Check that a step changes only what it may."""
+    """Return the first fault in the change from the state `before` to `after` by an action, or SOUND if none."""
     if after.deck != before.deck or after.num_seats != before.num_seats or after.num_rounds != before.num_rounds:
         return SETUP_CHANGED
     for seat in range(MAX_SEATS):
@@ -128,7 +131,11 @@ def _check_end_of_round(before, action, after):
 
 @kernel
 def _buyer(before, alone):
-    """Return who takes the sack: the last seat left, or the one other seat in the auction when `before.seat` passes."""
+    """Return the seat that buys the sack, given the state before the last action of an auction that ends with a sale.
+
+    If `alone` is true, all other seats have passed and the acting seat buys (R4.8). If it is false, the acting seat
+    passes and the only other seat in the auction buys (R4.6).
+    """
     if alone:
         return before.seat
     for seat in range(before.num_seats):
@@ -159,7 +166,11 @@ def _check_next_round(before, after, winner, price, over):
 
 @kernel
 def _check_end(state, first, sums, rewards):
-    """Check scores, ranks and rewards of a finished game, whose rewards by round add up to `sums`."""
+    """Return the first fault in the scores, ranks and rewards of a finished game, or SOUND if there is none.
+
+    first: the state before the first decision. sums: for each seat, the sum over the game of the rewards that it gets
+    after each round. rewards: a scratch array, which is overwritten.
+    """
     best = winners = 0
     for seat in range(state.num_seats):
         if sums[seat] != score(state, seat) - first.mice[seat]:
@@ -192,9 +203,10 @@ def _order(state, seat):
 
 @kernel
 def _check_game(states, seed, varied, work):
-    """Play and check one random game; return the first fault, or SOUND.
+    """Play one random game, check every position and step, and return the number of the first fault, or SOUND.
 
-    states: [0] is the state before the deal, [1] the current one, [2] the one before the last action.
+    states: [0] is the state before the deal, [1] the current one, [2] the one before the last action. varied: whether
+    actions are drawn by `diverse_action`, not uniformly.
     """
     states[1] = states[0]
     deal(states[1], seed)
@@ -234,7 +246,7 @@ def _check_games(states, seed, first, last, work):
 
 
 class _Work(NamedTuple):
-    """Arrays that the compiled checks write to."""
+    """Arrays to which the compiled checks of random games write their results and intermediate values."""
 
     mask: np.ndarray  # int8 [NUM_ACTIONS]
     observation: np.ndarray  # float32 [OBS_SIZE]
@@ -246,7 +258,10 @@ class _Work(NamedTuple):
 
 
 class GameFaults(NamedTuple):
-    """Result of checking games: their number of decisions, and the faults by name, also those that were not found."""
+    """Result of checking random games: the number of decisions, and how many games have each fault, by its name.
+
+    `faults` also has the faults that were not found, with a count of 0.
+    """
 
     decisions: int
     faults: dict[str, int]  # number of games whose first fault it is
@@ -254,7 +269,10 @@ class GameFaults(NamedTuple):
 
 
 def check_games(setup: Setup, games: range, seed: int) -> GameFaults:
-    """Play the random games with these numbers and check them; every other one is played by `diverse_action`."""
+    """Play the random games with the numbers `games`, check them against the rules, and count their faults.
+
+    The actions of games with an odd number are drawn by `diverse_action`, those of the others uniformly.
+    """
     states = np.zeros(3, STATE)
     states[:1] = setup.blank_state()
     work = _Work(

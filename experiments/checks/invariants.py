@@ -2,8 +2,8 @@
 
 Every position and every step of random games with 3, 4 and 5 players is checked against invariants that are stated from
 the rules (`position_faults.FAULTS`). In half of the games all legal actions are equally likely; in the others passes
-and lowest bids are more frequent, so that bidding wars and void rounds come up. The command fails if a game violates an
-invariant; the result counts the games for each.
+and lowest bids are more frequent, so that bidding wars and void rounds occur. The command fails if a game violates an
+invariant. The result tells for each invariant how many games violate it.
 """
 
 from dataclasses import dataclass
@@ -27,14 +27,17 @@ class Config:
     games: int = 10_000_000
     """Number of games in each standard setup; more find rarer faults."""
     out: Path = Path("runs/invariants")
-    """Folder of the games checked so far; the same command, given again, continues."""
+    """Folder of the results so far; the same command, given again, continues an interrupted check."""
 
     def __post_init__(self) -> None:
         check_at_least(self, games=1)
 
 
 def check_chunk(k: int, games: int) -> Outcome:
-    """Check chunk k of `games` games in each setup; the setups take turns."""
+    """Play and check the random games of chunk k, all in one setup; return {fault: number of games that have it}.
+
+    games: number of games in each setup in the whole check. Successive chunks belong to the setups in turn.
+    """
     name, setup = list(SETUPS.items())[k % len(SETUPS)]
     part = k // len(SETUPS)
     first, size = part * GAMES_A_CHUNK, chunk_size(games, GAMES_A_CHUNK, part)
@@ -45,7 +48,7 @@ def check_chunk(k: int, games: int) -> Outcome:
 def main(config: Config) -> None:
     """Check all games, store the counts, and raise `UserError` if a game violates an invariant.
 
-    An interrupted check continues with what it has not done yet.
+    An interrupted check continues with the first chunk of games that was not finished.
     """
     num_chunks = count_chunks(config.games, GAMES_A_CHUNK) * len(SETUPS)
     run_check("invariants", config, lambda k: check_chunk(k, config.games), num_chunks, source=__file__)

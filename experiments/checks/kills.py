@@ -1,9 +1,9 @@
 """Question: do training runs and tournaments survive being killed at any moment? `python -m experiments kills`
 
-Small self-play training runs and tournaments with two processes are killed with SIGKILL at random moments, every second
-time while they write a file, and continued until they are finished. What they have computed is then compared, byte for
-byte, with a run with the same seed that was never killed. After each kill no process of the run may be left. Needs
-Linux, where `/proc` lists the processes.
+Small self-play training runs and tournaments with two worker processes are killed with SIGKILL at random moments, every
+second time while they write a file, and continued until they are finished. Their results are then compared, byte for
+byte, with those of a training run or tournament with the same seed that was never killed. After each kill none of the
+killed program's processes may be left. The check needs Linux, where `/proc` lists the processes.
 """
 
 import json
@@ -54,11 +54,11 @@ TOURNAMENT = TournamentConfig(
 
 @dataclass(frozen=True)
 class Config:
-    """Kill training runs and tournaments at random moments, continue them, and compare them with ones never killed."""
+    """Kill training runs and tournaments at random moments, continue them, and check that results are unchanged."""
 
     resumes: ClassVar[bool] = True
     kills: int = 200
-    """Number of kills in total; runs with new seeds are started until it is reached."""
+    """Number of kills in total; training runs and tournaments with new seeds are started until it is reached."""
     total_timesteps: int = 40_000
     """Number of decisions to train on in each run. The check kills the process again and again, so a longer run is
     killed more often."""
@@ -67,9 +67,9 @@ class Config:
     longest_wait: float = 2.0
     """Longest time in seconds before a training run is killed; each time is random, up to this limit."""
     tournament_wait: float = 8.0
-    """Longest time in seconds before a tournament is killed; longer, because it includes the start of its processes."""
+    """Longest time in seconds before a tournament is killed; it includes the time to start the worker processes."""
     out: Path = Path("runs/kills")
-    """Folder of the kills so far; the same command, given again, continues."""
+    """Folder of the results so far; the same command, given again, continues an interrupted check."""
 
     def __post_init__(self) -> None:
         check_positive(self, "kills", "total_timesteps", "longest_wait", "tournament_wait")
@@ -77,7 +77,7 @@ class Config:
 
 
 class Subject(NamedTuple):
-    """Kind of run to kill: how to start one, and how to read what it has computed."""
+    """Kind of program that is killed, training run or tournament: how to start one and how to read its results."""
 
     name: str
     create: Callable[[Path, int, Config], list[str]]  # folder, seed, settings -> command that starts or continues it
@@ -92,20 +92,20 @@ class Subject(NamedTuple):
 
 
 def create_training(folder: Path, seed: int, config: Config) -> list[str]:
-    """Create the folder of a small training run; return the command that starts the run or resumes it."""
+    """Create the folder of a small training run if it is missing, and return the command that starts or resumes it."""
     if not folder.exists():
         create_run_folder(replace(SMALL, seed=seed, total_timesteps=config.total_timesteps, out=folder))
     return [sys.executable, "-m", "train", "--resume", str(folder)]
 
 
 def read_training(folder: Path) -> tuple[bytes, list[Any]]:
-    """Return the weights of a finished training run, as bytes, and its learning curve, without times."""
+    """Return the policy file of a finished training run, as bytes, and its learning curve without clock times."""
     curve = json.loads((folder / CURVE).read_text())
     return (folder / "policy.safetensors").read_bytes(), [(p["timesteps"], p["results"]) for p in curve]
 
 
 def create_tournament(folder: Path, seed: int, config: Config) -> list[str]:
-    """Return the command that starts a small tournament in `folder` or continues it."""
+    """Return the command that starts a small tournament in `folder`, or continues an interrupted one there."""
     options: dict[str, Any] = {
         "players": TOURNAMENT.players,
         "num-players": TOURNAMENT.num_players,
@@ -152,7 +152,10 @@ SUBJECTS = (
 
 
 def list_session(session: int) -> list[int]:
-    """List the processes of a session, which a process begins for itself and all that it starts (Linux)."""
+    """Return the ids of the living processes in a session of the operating system (Linux only).
+
+    A session holds the process that began it and all processes that this one has started.
+    """
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -165,7 +168,10 @@ def list_session(session: int) -> list[int]:
 
 
 def count_left(session: int) -> int:
-    """Return how many processes of a killed run are left after some patience, and end them."""
+    """Return how many processes of a session are still alive after ten seconds, and kill these.
+
+    The process that began the session has been killed before; all others are expected to end by themselves.
+    """
     until = time.monotonic() + PATIENCE
     while (left := list_session(session)) and time.monotonic() < until:
         time.sleep(0.05)
@@ -176,7 +182,10 @@ def count_left(session: int) -> int:
 
 @contextmanager
 def start_session(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """Start a command in a session of its own; end all its processes if an exception, such as Ctrl-C, comes."""
+    """Start a command in a new session of processes, for the time of a `with` block.
+
+    If the command is still running at the end of the block, for example after Ctrl-C, its processes are killed.
+    """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         yield process
@@ -189,10 +198,11 @@ def start_session(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def run_until_killed(folder: Path, command: list[str], subject: Subject, wait: float, *, in_save: bool) -> Counter[str]:
-    """Start a run and kill it after `wait` seconds, unless it finishes before; return counts of what happened.
+    """Start a training run or tournament, kill it after `wait` seconds, and return counts of what happened.
 
-    in_save: after that time, wait until it writes its next file. Counts: kills, kills while it wrote a file, and the
-    processes that were left.
+    in_save: kill it only when it writes its next file after that time. The counts, by name, are those of kills, of
+    kills while a file was written, and of processes that were left behind. They are empty if the command ended before
+    it was killed.
     """
 
     def is_saving() -> bool:
@@ -220,7 +230,10 @@ def run_until_killed(folder: Path, command: list[str], subject: Subject, wait: f
 def finish_with_kills(
     folder: Path, subject: Subject, seed: int, config: Config, rng: np.random.Generator, most: int
 ) -> Counter[str]:
-    """Execute a run to its end with up to `most` kills; return counts of what happened."""
+    """Kill and continue a training run or tournament until it is finished, and return counts of what happened.
+
+    most: largest number of kills. Raises `UserError` if the command ends by itself without finishing.
+    """
     counts, command = Counter[str](), subject.create(folder, seed, config)
     kills = f"kills of {subject.name}"
     while not subject.is_finished(folder):
@@ -233,7 +246,10 @@ def finish_with_kills(
 
 
 def check_chunk(k: int, config: Config) -> Outcome:
-    """Kill runs of one kind, until there are as many kills as chunk k has; training and tournaments take turns."""
+    """Do the kills of chunk k, compare each finished result with that of a program never killed, and count the faults.
+
+    Even chunks kill training runs, odd chunks kill tournaments. New ones are started until the chunk has all its kills.
+    """
     subject, rng = SUBJECTS[k % len(SUBJECTS)], np.random.default_rng([SEEDS["kills"], k])
     counts, wanted = Counter[str](), chunk_size(config.kills, KILLS_A_CHUNK, k)
     faults = Counter({OTHER_BITS: 0, LEFT_BEHIND: 0})
@@ -253,9 +269,10 @@ def check_chunk(k: int, config: Config) -> Outcome:
 
 
 def main(config: Config) -> None:
-    """Kill and continue runs, store the counts, and raise `UserError` if a kill changed a result.
+    """Kill and continue training runs and tournaments, store the counts, and raise `UserError` if there was a fault.
 
-    An interrupted check continues with what it has not done yet.
+    A fault is a changed result, or a process that was left behind. An interrupted check continues with the first chunk
+    of kills that was not finished.
     """
     os.environ["PYTHONUNBUFFERED"] = "1"
     num_chunks = count_chunks(config.kills, KILLS_A_CHUNK)

@@ -1,12 +1,13 @@
-"""Question: does anything that a seat is shown tell what it may not know? `python -m experiments leaks`
+"""Question: does a seat receive information that it may not have? `python -m experiments leaks`
 
-A pair is a random position and a seat. The cards that the seat may not know are resampled, which gives a world that the
-seat holds possible. Everything that the seat is shown must be the same, byte for byte, in the true game and in every
-such world: at the position, and after the next steps as long as no card is turned up that differs. In a step, the same
-bid or pass is played in both; a card that another seat places may differ.
+A pair is a random position and a seat. The cards that the seat may not know are resampled, which gives a world that is
+possible from the point of view of the seat. Everything that the seat is shown must be the same, byte for byte, in the
+true game and in every such world. This is compared at the position and after each of the next steps, until a card is
+shown that differs. In each step the same bid or pass is played in both games, but a card that another seat places may
+differ.
 
-A part of the pairs is compared in full games: what the PettingZoo environment shows (observation, mask, reward, info),
-the rendered text and the information state. The command fails if anything differs.
+Further pairs are compared in full games: what the PettingZoo environment shows (observation, mask, reward, info), the
+rendered text and the information state. The command fails if anything differs.
 """
 
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class Config:
     texts: int = 20_000
     """Number of further pairs that are compared by full games, rendered text and information state, which is slow."""
     out: Path = Path("runs/leaks")
-    """Folder of the pairs compared so far; the same command, given again, continues."""
+    """Folder of the results so far; the same command, given again, continues an interrupted check."""
 
     def __post_init__(self) -> None:
         check_at_least(self, pairs=1, texts=1)
@@ -85,7 +86,11 @@ def _write_infos(states, seats, out):
 
 
 def collect_shown(states: np.ndarray, seats: np.ndarray) -> dict[str, np.ndarray]:
-    """Return all that the seats [B] are shown of the states [B], by name, as arrays [B, ...]."""
+    """Return everything that a seat is shown in each of B states, as a dictionary from names to arrays [B, ...].
+
+    It holds redacted states, observations, action masks, rewards of every kind and infos. seats: one seat for each
+    state, integers [B].
+    """
     shown: dict[str, np.ndarray] = {"redacted state": redact(states, seats).view(np.uint8).reshape(len(states), -1)}
     for name, open_mice in (("observation", False), ("observation with open mice", True)):
         shown[name] = np.empty((len(states), OBS_SIZE), np.float32)
@@ -123,7 +128,11 @@ def _step_truth(states, bits):
 
 @kernel
 def _step_worlds(truths, seats, bits, worlds, outcomes):
-    """Play in each world the action of the truth before a step, or any card where another seat places one."""
+    """Play in each world the action that is played in its true game; but where another seat places, play a random card.
+
+    Worlds whose entry in `outcomes` is not _SAME are left unchanged. If the action is illegal in a world, its outcome
+    becomes _IMPOSSIBLE.
+    """
     for k in range(len(worlds)):
         if outcomes[k] == _SAME:
             action = diverse_action(truths[k], bits[k])
@@ -144,7 +153,10 @@ def _compare_cards(truths, worlds, outcomes):
 def count_differences(
     truth: dict[str, np.ndarray], world: dict[str, np.ndarray], compared: np.ndarray
 ) -> dict[str, int]:
-    """Return for each thing shown in how many of the pairs that are `compared`, bool [B], it differs, byte for byte."""
+    """Return for each array shown to a seat, such as "observation", in how many pairs the truth and the world differ.
+
+    Only the pairs for which `compared`, bool [B], is true are counted. Values are compared byte for byte.
+    """
     counts = {}
     for name, expected in truth.items():
         differs = (expected.view(np.uint8) != world[name].view(np.uint8)).any(axis=1)
@@ -153,7 +165,10 @@ def count_differences(
 
 
 def _play_on(truth: np.ndarray, rng: np.random.Generator) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the true states [B] after 0, 1, ... NEXT_STEPS steps, and the random bits of each step."""
+    """Return a list of the true states [B] after 0, 1, ... NEXT_STEPS steps, and the random bits [NEXT_STEPS, B].
+
+    Each step plays a random action in every game that is not over; the random bits decide which action.
+    """
     bits = rng.integers(2**64, size=(NEXT_STEPS, len(truth)), dtype=np.uint64)
     truths = [truth]
     for part in bits:
@@ -163,7 +178,11 @@ def _play_on(truth: np.ndarray, rng: np.random.Generator) -> tuple[list[np.ndarr
 
 
 def compare_states(setup: Setup, count: int, rng: np.random.Generator) -> Outcome:
-    """Compare what is shown in `count` random pairs and in their worlds, also after the next steps."""
+    """Check for `count` random pairs of a position and a seat that the seat is shown the same in resampled worlds.
+
+    It is compared at the position and after each of the next steps. Returns the numbers of pairs, worlds and
+    comparisons, and how often each thing shown differs.
+    """
     truth = random_positions(setup, rng.integers(2**64, size=count, dtype=np.uint64))
     seats = rng.integers(setup.seats, size=count)
     truths, bits = _play_on(truth, rng)
@@ -190,7 +209,10 @@ def compare_states(setup: Setup, count: int, rng: np.random.Generator) -> Outcom
 
 
 def collect_texts(env: raw_env, seat: int) -> dict[str, Any]:
-    """Return all that a seat is shown by the PettingZoo environment in its current game, and as text."""
+    """Return everything that a seat is shown of the current game of a PettingZoo environment, by name.
+
+    It holds the observation, the reward, the info, the rendered text and the information state.
+    """
     agent = env.possible_agents[seat]
     memory, state = env.information_state(seat), env.game.final_states()[0]
     return {
@@ -204,13 +226,20 @@ def collect_texts(env: raw_env, seat: int) -> dict[str, Any]:
 
 
 def list_worlds(pair: Pair, rng: np.random.Generator) -> np.ndarray:
-    """Return the different worlds among some that are resampled for a pair, STATE [worlds]."""
+    """Return different worlds that are possible for the seat of a pair at its position, STATE [K].
+
+    WORLDS (8) worlds are resampled, and equal ones are returned only once.
+    """
     worlds = resample(redact(np.repeat(pair.states, WORLDS), pair.seat), rng)
     return np.unique(worlds.view(np.uint8).reshape(WORLDS, -1), axis=0).reshape(-1).view(STATE)
 
 
 def compare_texts(setup: Setup, count: int, rng: np.random.Generator) -> Outcome:
-    """Compare what is shown of full games in `count` random pairs and in their worlds."""
+    """Check for `count` random pairs of a position and a seat that full games show the seat the same in all its worlds.
+
+    Compares what the PettingZoo environment, the rendered text and the information state show. Returns the numbers of
+    pairs and worlds, and how often each thing shown differs.
+    """
     env = raw_env(setup=setup, reward="round")
     counts, faults = {"pairs in full games": count, "worlds in full games": 0}, dict[str, int]()
     for pair in draw_pairs(setup, count, seed=int(rng.integers(2**63)), early=7):
@@ -225,7 +254,10 @@ def compare_texts(setup: Setup, count: int, rng: np.random.Generator) -> Outcome
 
 
 def check_chunk(k: int, config: Config) -> Outcome:
-    """Compare the pairs of chunk k: of states in the first chunks, of full games in the others."""
+    """Do chunk k of the check and return its result: the first chunks compare states, the others full games.
+
+    Successive chunks belong to the setups in turn.
+    """
     setup, rng = list(SETUPS.values())[k % len(SETUPS)], np.random.default_rng([SEEDS["leaks"], k])
     of_states = count_chunks(config.pairs, PAIRS_A_CHUNK)
     if k < of_states:
@@ -236,7 +268,7 @@ def check_chunk(k: int, config: Config) -> Outcome:
 def main(config: Config) -> None:
     """Compare all pairs, store the counts, and raise `UserError` if a seat can tell two worlds apart.
 
-    An interrupted check continues with what it has not done yet.
+    An interrupted check continues with the first chunk of pairs that was not finished.
     """
     num_chunks = count_chunks(config.pairs, PAIRS_A_CHUNK) + count_chunks(config.texts, TEXTS_A_CHUNK)
     run_check("leaks", config, lambda k: check_chunk(k, config), num_chunks, source=__file__)

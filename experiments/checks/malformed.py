@@ -37,13 +37,13 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Config:
-    """Give malformed actions to the PettingZoo environment and to batches of games."""
+    """Give malformed actions to the PettingZoo environment and to batches of games, and check that all are refused."""
 
     resumes: ClassVar[bool] = True
     actions: int = 1_000_000
     """Number of malformed actions for each of `raw_env.step` and `Batch.step`; more find rarer faults."""
     out: Path = Path("runs/malformed")
-    """Folder of the actions tried so far; the same command, given again, continues."""
+    """Folder of the results so far; the same command, given again, continues an interrupted check."""
 
     def __post_init__(self) -> None:
         check_at_least(self, actions=1)
@@ -53,12 +53,12 @@ class Config:
 
 
 def draw_action(rng: Rng) -> int:
-    """Draw a number that is an action in some position."""
+    """Draw a random number of the action space, which is an action in some positions of the game."""
     return int(rng.integers(NUM_ACTIONS))
 
 
 def draw_out_of_range(rng: Rng) -> Any:
-    """Draw an integer that is an action in no position, as a Python or NumPy integer."""
+    """Draw a random integer outside the action space. Its type is that of Python or of NumPy."""
     near, far = int(rng.integers(1, 300)), 1 << int(rng.integers(8, 63))
     number = int(rng.choice([-near, NUM_ACTIONS - 1 + near, far, -far]))
     return rng.choice([np.int64(number), np.array(number)]) if rng.random() < 0.3 else number
@@ -102,7 +102,7 @@ def choose(table: tuple[Callable[[Rng], Any], ...], rng: Rng) -> Any:
 
 
 def draw_illegal(mask: np.ndarray, rng: Rng) -> int:
-    """Draw an action that is legal in some positions, but not by the action mask of this one."""
+    """Draw a random action that the action mask of the current position declares illegal."""
     return int(rng.choice(np.flatnonzero(mask == 0)))
 
 
@@ -121,14 +121,17 @@ SINGLE: dict[str, Callable[[np.ndarray, Rng], Any]] = {  # kind -> malformed act
 
 
 class Face(NamedTuple):
-    """Interface of the game under test: its `step`, and a function that returns its whole state as bytes."""
+    """Interface of the game that is tested: its method `step` and a function that returns its whole state as bytes."""
 
     name: str
     step: Callable[..., Any]
     snapshot: Callable[[], bytes]
 
     def find_fault(self, *arguments: Any) -> str:
-        """Return the fault of a step with malformed arguments; an empty text if it is refused and changes nothing."""
+        """Call `step` with malformed arguments, and return the name of the fault, or "" if they are properly refused.
+
+        A proper refusal raises `ValueError` or `TypeError` and leaves the state unchanged.
+        """
         before = self.snapshot()
         try:
             self.step(*arguments)
@@ -140,7 +143,7 @@ class Face(NamedTuple):
 
 
 class Tally:
-    """Counts of malformed actions and of faults, by face and kind."""
+    """Counts of the malformed actions given to one interface, and of its faults, by the kind of action."""
 
     def __init__(self, face: str) -> None:
         self.face = face
@@ -148,7 +151,10 @@ class Tally:
         self.faults = Counter({f"{face}: {fault}": 0 for fault in (ACCEPTED, OTHER_ERROR, CHANGED)})
 
     def add(self, kind: str, fault: str) -> None:
-        """Count one malformed action; a fault is counted with the kind of the action."""
+        """Count one malformed action of a kind, and its fault unless `fault` is empty.
+
+        A fault is counted twice: by its name alone, and by its name with the kind of the action.
+        """
         self.counts[f"{self.face}: {kind}"] += 1
         if fault:
             self.faults[f"{self.face}: {fault}"] += 1
@@ -156,7 +162,10 @@ class Tally:
 
 
 def check_environment(count: int, rng: Rng) -> Tally:
-    """Give malformed actions to `raw_env.step`, some at each position of random games and after their ends."""
+    """Give `count` malformed actions to `raw_env.step` in random games, and count the faults.
+
+    Several are given at each position, also after the end of a game.
+    """
     env = _new_environment(rng)
     names = [name for name in env.clone() if name != "setup"]
     face = Face("raw_env", env.step, lambda: pickle.dumps([getattr(env, name) for name in names]))
@@ -180,7 +189,10 @@ def _new_environment(rng: Rng) -> raw_env:
 
 
 def draw_malformed(mask: np.ndarray, *, is_over: bool, rng: Rng) -> tuple[str, Any]:
-    """Draw the kind of a malformed action and the action itself, for a position with an action mask."""
+    """Draw a malformed action for a position with the given action mask, and return its kind and the action.
+
+    is_over: whether the game is over. If it is, the kind returned is "finished game".
+    """
     kinds = [kind for kind in SINGLE if not (is_over and kind == "none")]  # after the end, None is right
     kind = kinds[rng.integers(len(kinds))]
     return ("finished game" if is_over else kind), SINGLE[kind](mask, rng)
@@ -190,7 +202,7 @@ def draw_malformed(mask: np.ndarray, *, is_over: bool, rng: Rng) -> tuple[str, A
 
 
 def spoil_one(batch: Batch, actions: np.ndarray, rng: Rng) -> np.ndarray:
-    """Return the actions of a batch with one that is illegal now or out of range."""
+    """Return a copy of the actions of a batch in which one random action is replaced by an illegal number."""
     game = int(rng.integers(len(actions)))
     is_near = rng.random() < 0.7
     illegal = draw_illegal(batch.action_masks[game], rng) if is_near else int(rng.integers(NUM_ACTIONS, 2**62))
@@ -200,7 +212,10 @@ def spoil_one(batch: Batch, actions: np.ndarray, rng: Rng) -> np.ndarray:
 
 
 def convert(actions: np.ndarray, rng: Rng) -> Any:
-    """Return the actions of a batch in a form that is no array of integers, or with one element that is no action."""
+    """Return the actions of a batch as a malformed value of a random kind.
+
+    It is an array of a type other than integers, a list with one element that is no action, or a generator.
+    """
     kinds: tuple[Callable[[], Any], ...] = (
         lambda: actions.astype(np.float64),
         lambda: actions.astype(bool),
@@ -218,7 +233,7 @@ def convert(actions: np.ndarray, rng: Rng) -> Any:
 
 
 def reshape(actions: np.ndarray, rng: Rng) -> Any:
-    """Return the actions of a batch in a shape that is not one per game."""
+    """Return the actions of a batch in a random wrong shape, with too few, too many or nested actions."""
     shapes: tuple[Callable[[], Any], ...] = (
         lambda: actions[1:],
         lambda: np.append(actions, actions[0]),
@@ -232,7 +247,10 @@ def reshape(actions: np.ndarray, rng: Rng) -> Any:
 
 
 def spoil_indices(actions: np.ndarray, rng: Rng) -> tuple[np.ndarray, Any]:
-    """Return legal actions, and indices of their games that are repeated, out of range or no list of integers."""
+    """Return the legal actions of a batch, unchanged, together with malformed indices of their games.
+
+    The indices are repeated, out of range, of a wrong shape, or no integers.
+    """
     games = np.arange(len(actions))
     outside = int(rng.choice([-1, 1])) * int(rng.integers(len(actions), 2**62))
     kinds: tuple[Any, ...] = (
@@ -259,7 +277,10 @@ IN_BATCH: dict[str, Callable[[Batch, np.ndarray, Rng], tuple[Any, Any]]] = {  # 
 
 
 def check_batch(count: int, rng: Rng) -> Tally:
-    """Give malformed actions to `Batch.step`, some at each position of random games, also where games are over."""
+    """Give `count` malformed actions to `Batch.step` in batches of random games, and count the faults.
+
+    Several are given at each position, also when games of the batch are over.
+    """
     tally = Tally("Batch")
     batch = face = None
     for number in range(count):
@@ -281,7 +302,7 @@ def _read_buffers(batch: Batch) -> bytes:
 
 
 def draw_arguments(batch: Batch, rng: Rng) -> tuple[str, tuple[Any, Any]]:
-    """Draw the kind of malformed arguments for `Batch.step`, and the arguments: actions and indices."""
+    """Draw malformed arguments for `Batch.step`, and return their kind and the arguments: actions and indices."""
     finished = np.flatnonzero(batch.seats == NO_SEAT)
     if len(finished):
         return "finished game", (rng.integers(NUM_ACTIONS, size=1), rng.choice(finished, 1))
@@ -295,7 +316,7 @@ def _new_batch(rng: Rng) -> Batch:
 
 
 def check_chunk(k: int, config: Config) -> Outcome:
-    """Give the malformed actions of chunk k to both faces."""
+    """Do chunk k of the check: give its malformed actions to `raw_env` and to `Batch`, and return the counts."""
     size = chunk_size(config.actions, ACTIONS_A_CHUNK, k)
     seeds = (game_seed(SEEDS["malformed"], face, k) for face in range(2))
     checks = (check_environment, check_batch)
@@ -308,9 +329,9 @@ def check_chunk(k: int, config: Config) -> Outcome:
 
 
 def main(config: Config) -> None:
-    """Test all malformed actions, store the counts, and raise `UserError` if one was not refused.
+    """Test all malformed actions, store the counts, and raise `UserError` if one was not properly refused.
 
-    An interrupted check continues with the actions that it has not tested yet.
+    An interrupted check continues with the first chunk of actions that was not finished.
     """
     num_chunks = count_chunks(config.actions, ACTIONS_A_CHUNK)
     run_check("malformed", config, lambda k: check_chunk(k, config), num_chunks, source=__file__)

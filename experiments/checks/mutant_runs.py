@@ -1,4 +1,7 @@
-"""Tests of mutants in a copy of the project. The outcomes are kept in files, one for each module."""
+"""Mutation testing in a copy of the project: tests run on code with one small change each, called a mutant.
+
+The outcomes are kept in files, one for each module of the project.
+"""
 
 import hashlib
 import json
@@ -24,18 +27,18 @@ LAST = 1  # number of the last stage
 
 
 class Plan(NamedTuple):
-    """Files of tests for a module: the quick ones for all mutants, and others for those that survive them."""
+    """Files of tests for the mutants of one module: quick files for all mutants, further files for the survivors."""
 
     quick: tuple[str, ...]
     others: tuple[str, ...] = ()
 
     def files(self, number: int) -> tuple[str, ...]:
-        """Return the files of stage `number`, 0 or 1: the quick ones, or all."""
+        """Return the files of tests for stage `number`: the quick files at stage 0, all files at stage 1."""
         return (*self.quick, *self.others) if number else self.quick
 
 
 class Stage(NamedTuple):
-    """Files of tests, the usual CPU seconds of each test, and those of the longest test that is run."""
+    """Files of tests, the usual CPU seconds of each test, and a limit: tests that usually take longer are left out."""
 
     files: Sequence[str]
     seconds: Mapping[str, float]
@@ -43,7 +46,10 @@ class Stage(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Result of the tests of a mutant: killed, timed out or survived; with the text that the mutant changes."""
+    """Result of testing a mutant: its place and changed line, and whether it was killed, timed out or survived.
+
+    A mutant is killed if a test fails, and survives if all tests pass. `stage` is the number of the stage of tests.
+    """
 
     operator: str
     occurrence: int
@@ -55,9 +61,10 @@ class Outcome(NamedTuple):
 
 
 class TestRunner:
-    """Copy of a project, and a server that runs its tests; a context that ends the server.
+    """Copy of a project, with a server process that runs its tests. The end of a `with` block stops the server.
 
-    folder: where the copy and the outcomes are kept. libraries: what the server imports beforehand. options: of pytest.
+    folder: folder for the copy and the outcomes. libraries: modules that the server imports in advance. options:
+    command-line options for pytest.
     """
 
     __test__ = False  # no test, whatever its name looks like
@@ -81,11 +88,15 @@ class TestRunner:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the server."""
+        """End the server process that runs the tests, and wait until it has ended."""
         self._server.__exit__(None, None, None)  # closes the pipes, at which the server ends, and waits for it
 
     def measure(self, files: Sequence[str], longest: float) -> Stage:
-        """Run tests that must pass, and measure them. Raises `UserError` if one fails."""
+        """Run files of tests on the unchanged code, and return a `Stage` with the CPU seconds of each test.
+
+        longest: tests that usually take more CPU seconds than this are left out. Raises `UserError` if a test fails or
+        takes too long.
+        """
         stage = Stage(files, {}, longest)
         for _ in range(2):  # once in the order of the files to measure, once as for a mutant
             if (status := self.run(stage)) != "passed":
@@ -95,7 +106,7 @@ class TestRunner:
         return stage
 
     def run(self, stage: Stage) -> str:
-        """Run tests until one fails; return passed, failed or timed out."""
+        """Run the tests of a stage on the copy until one fails, and return "passed", "failed" or "timed out"."""
         request = {
             "files": stage.files,
             "seconds": stage.seconds,
@@ -110,7 +121,10 @@ class TestRunner:
         return json.loads(self._server.stdout.readline())["status"]
 
     def test_mutant(self, module: str, mutant: Mutant, stage: Stage, number: int) -> Outcome:
-        """Write a mutant into the copy, run a stage of tests until one fails, and restore the module."""
+        """Run a stage of tests on a mutant of a module, until one fails, and return the outcome.
+
+        The mutant replaces the module in the copy of the project; afterwards the module is restored.
+        """
         path = self.folder / "copy" / module
         source = path.read_text()
         changed = mutate(source, mutant)
@@ -126,9 +140,10 @@ class TestRunner:
 
 
 def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan, number: int) -> None:
-    """Run the tests of a module's mutants at stage `number` of its plan, if not yet done, and keep the outcomes.
+    """Test the mutants of a module at stage `number` of its plan, and append each outcome to the file of the module.
 
-    A mutant is tested again only if its module has changed, or if it survived and the tests have changed.
+    A mutant is skipped if it has a stored outcome that is still valid, unless it survived an earlier stage. An outcome
+    becomes invalid if the module has changed, or if the mutant survived and the tests have changed.
     """
     kept = read_outcomes(runner, module, plan)
     waiting = [mutant for mutant in mutants if _is_waiting(kept.get((mutant.operator, mutant.occurrence)), number)]
@@ -142,15 +157,15 @@ def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan
 
 
 def _is_waiting(outcome: Outcome | None, number: int) -> bool:
-    """Return whether a mutant with this outcome, if any, is to be tested at stage `number`."""
+    """Return whether a mutant must be tested at stage `number`: it has no outcome, or it survived an earlier stage."""
     return outcome is None or (outcome.status == "survived" and outcome.stage < number)
 
 
 def read_outcomes(runner: TestRunner, module: str, plan: Plan) -> dict[tuple[str, int], Outcome]:
     """Return the stored outcomes of a module's mutants that are still valid, by operator and occurrence.
 
-    The file begins with the digests of the module and of the tests. If one has changed, it is written anew, without the
-    outcomes that may have changed.
+    The file of outcomes begins with digests of the module and of the tests. If a digest has changed, the file is
+    rewritten without the outcomes that may have changed.
     """
     file, now = _outcome_file(runner, module), [_digest(runner, [module]), _digest(runner, plan.files(LAST))]
     lines: list[Any] = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else [["", ""]]
@@ -169,7 +184,7 @@ def _outcome_file(runner: TestRunner, module: str) -> Path:
 
 
 def _digest(runner: TestRunner, files: Sequence[str]) -> str:
-    """Return the first 16 hex digits of the SHA-256 of files of the copy."""
+    """Return the first 16 hexadecimal digits of the SHA-256 digest of some files in the copy of the project."""
     digest = hashlib.sha256()
     for file in files:
         digest.update((runner.folder / "copy" / file).read_bytes())

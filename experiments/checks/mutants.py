@@ -1,9 +1,9 @@
 """Question: do the tests notice a change of the code? `python -m experiments mutants`
 
 Each mutant is the code with one small change, such as `<` for `<=` or 2 for 1, and tests should fail for it. All
-mutants of the environment are tested, and a random sample of those of the arena. Kernels run as plain Python. Mutants
-that no test can notice are listed in `equivalent_mutants.toml`, each with its reason. The command needs
-`pip install -c constraints.txt -e '.[test,mutants]'` and takes hours.
+mutants of the environment and a random sample of the mutants of the arena are tested. Compiled functions are executed
+as plain Python. Mutants that no test can notice are listed in `equivalent_mutants.toml`, each with its reason. The
+command needs `pip install -c constraints.txt -e '.[test,mutants]'` and takes hours.
 """
 
 import random
@@ -83,16 +83,16 @@ SAMPLED = ("arena",)  # groups of which a random sample is tested
 
 @dataclass(frozen=True)
 class Config:
-    """Change the code at one place after the other, and count the changes for which no test fails."""
+    """Make one small change of the code at a time, run the tests, and count the changes for which no test fails."""
 
     resumes: ClassVar[bool] = True
     sample: int = 300
     """Number of mutants that are drawn from those of the arena; all mutants of the environment are tested."""
     modules: tuple[str, ...] = ()
-    """Modules to test, such as `game observation`; by default all. The result is stored once all are tested."""
+    """Modules to test, such as `game observation`; by default all. Only a command for all modules stores the result."""
     out: Path = Path("runs/mutants")
-    """Folder that keeps the outcomes. A command in it goes on where it was interrupted, and tests survivors again if
-    the tests have changed. Commands at the same time need folders of their own."""
+    """Folder of the outcomes so far; the same command, given again, continues an interrupted check. It tests survivors
+    again if the tests have changed. Commands that run at the same time need different folders."""
 
     def __post_init__(self) -> None:
         check_positive(self, "sample")
@@ -102,7 +102,10 @@ class Config:
 
 
 def choose_mutants(group: str, config: Config) -> dict[str, list[Mutant]]:
-    """Return the mutants to test of each module of a group that the settings name: all mutants, or a random sample."""
+    """Return the mutants to test, by module, for those modules of a group that the settings name.
+
+    `group` is "environment", of which all mutants are tested, or "arena", of which a random sample is tested.
+    """
     named = [module for module in PLANS[group] if not config.modules or Path(module).stem in config.modules]
     listed = {
         module: list_mutants((PROJECT / module).read_text()) for module in (PLANS[group] if group in SAMPLED else named)
@@ -113,9 +116,10 @@ def choose_mutants(group: str, config: Config) -> dict[str, list[Mutant]]:
 
 
 def read_equivalent() -> dict[tuple[str, str, str, str], str]:
-    """Return the reason why a mutant is equivalent, by module, function, line and what becomes of the line.
+    """Return the listed mutants that no test can notice, with the reason for each.
 
-    The function `*` stands for all functions of the module.
+    The keys are tuples: module, function, line of code, and the text that replaces the line. The function `*` stands
+    for all functions of the module.
     """
     entries = tomllib.loads(EQUIVALENT.read_text())["mutants"]
     return {
@@ -127,13 +131,17 @@ def read_equivalent() -> dict[tuple[str, str, str, str], str]:
 
 
 def find_reason(reasons: Mapping[tuple[str, str, str, str], str], module: str, outcome: Outcome) -> str | None:
-    """Return the reason why a mutant is equivalent, or None if it is not listed."""
+    """Return the listed reason why no test can notice a mutant, or None if the mutant is not listed."""
     change = outcome.line, outcome.becomes
     return reasons.get((module, outcome.function, *change)) or reasons.get((module, "*", *change))
 
 
 def summarise_module(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan) -> dict[str, Any]:
-    """Count the mutants of a module by outcome, with the list of survivors, equivalent or not."""
+    """Count the mutants of a module that were killed, timed out or survived; return the counts and the survivors.
+
+    Survivors that no test can notice are counted and listed apart, as equivalent, each with its reason. Mutants that
+    are listed as equivalent but were noticed by a test are under "wrongly_listed".
+    """
     kept = read_outcomes(runner, module, plan)
     outcomes = [kept[mutant.operator, mutant.occurrence] for mutant in mutants]
     reasons, exclusions = read_equivalent(), Counter(m.exclusion for m in list_mutants((PROJECT / module).read_text()))
@@ -155,14 +163,21 @@ def summarise_module(runner: TestRunner, module: str, mutants: Sequence[Mutant],
 
 
 def summarise_group(modules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the fraction of mutants that the tests noticed, without the equivalent ones, and its 95 % interval."""
+    """Return the fraction of mutants that the tests noticed, with its 95 % interval, and the summaries of `modules`.
+
+    Equivalent mutants, which no test can notice, do not count in the fraction.
+    """
     noticed = sum(row["killed"] + row["timed_out"] for row in modules)
     survived = sum(row["survived"] for row in modules)
     return {"noticed": estimate_rate([True] * noticed + [False] * survived), "modules": list(modules)}
 
 
 def find_faults(results: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message if too few mutants were noticed, and for each that is listed as equivalent and was noticed."""
+    """Yield a message for each fault in the results of mutation testing.
+
+    It is a fault if the tests notice less than 95 % of the mutants of the environment, or if they notice a mutant that
+    is listed as one that no test can notice.
+    """
     if results["environment"]["noticed"]["value"] < GOAL:
         yield f"the tests notice less than {GOAL:.0%} of the mutants of the environment"
     for row in (row for group in results.values() for row in group["modules"]):
@@ -172,7 +187,7 @@ def find_faults(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def print_module(row: Mapping[str, Any]) -> None:
-    """Print the counts of a module, and its survivors."""
+    """Print how many mutants of a module had each outcome, and the changes that no test noticed."""
     counts = ", ".join(f"{row[name]} {name.replace('_', ' ')}" for name in COUNTS)
     print(f"{row['module']}: {counts}", flush=True)
     for survivor in row["survivors"]:
@@ -180,7 +195,10 @@ def print_module(row: Mapping[str, Any]) -> None:
 
 
 def main(config: Config) -> None:
-    """Run the tests of all mutants, and store the result; then raise `UserError` if it has faults."""
+    """Run the tests on mutants (small changes of the code), store the result, and raise `UserError` if it has faults.
+
+    If the settings name modules, only their mutants are tested, and no result is stored.
+    """
     started, results = time.monotonic(), {}
     config.out.mkdir(parents=True, exist_ok=True)
     with lock_folder(config.out), TestRunner(PROJECT, config.out, **SERVER) as runner:
@@ -190,13 +208,13 @@ def main(config: Config) -> None:
                 for module, mutants in modules.items():
                     run_mutants(runner, module, mutants, PLANS[group][module], number)
                     print_module(summarise_module(runner, module, mutants, PLANS[group][module]))
+        if config.modules:
+            return
         for group, modules in chosen.items():
             rows = [
                 summarise_module(runner, module, mutants, PLANS[group][module]) for module, mutants in modules.items()
             ]
             results[group] = summarise_group(rows)
-    if config.modules:
-        return
     write_result("mutants", config, {"tool": tool_version(), "goal": GOAL, **results}, started=started)
     if faults := list(find_faults(results)):
         raise UserError("\n".join(faults))

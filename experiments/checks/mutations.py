@@ -1,6 +1,7 @@
-"""Mutants of a module: each changes one operator, number, condition or loop, by the operators of the tool cosmic-ray.
+"""Mutants of a module, made by the tool cosmic-ray: each changes one operator, number, condition or loop of the code.
 
-Not tested, because no rule depends on them: mutants of messages, of defaults and of annotations.
+Mutants of messages, of default values and of annotations are marked, because they are not tested: no rule of the game
+depends on them.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ DEFINITIONS = ("funcdef", "classdef")
 
 @dataclass(frozen=True)
 class Mutant:
-    """Change of a module: the operator and the number of its occurrence, as cosmic-ray counts them, and the place."""
+    """One small change of a module: the kind of change, its number as cosmic-ray counts them, and its place."""
 
     operator: str
     occurrence: int
@@ -25,19 +26,19 @@ class Mutant:
 
 
 def tool_version() -> str:
-    """Return the name and the version of the tool that makes the mutants."""
+    """Return the name and version of the tool that makes the mutants (small changes of the code), as one text."""
     return f"{TOOL} {version(TOOL)}"
 
 
 def list_mutants(source: str) -> list[Mutant]:
-    """List all mutants of the source text of a module."""
+    """Return all mutants of a module, given its source text: every small change that the tool cosmic-ray can make."""
     tree = import_module("cosmic_ray.ast").get_ast(source)
     nodes = list(import_module("cosmic_ray.ast").ast_nodes(tree))
     return [mutant for operator in _list_operators() for mutant in _list_of_operator(operator, tree, nodes)]
 
 
 def _list_operators() -> list[str]:
-    """Return the names of all operators of the tool that need no arguments."""
+    """Return the names of all operators (kinds of change) of the tool cosmic-ray that need no arguments."""
     plugins = import_module("cosmic_ray.plugins")
     return [name for name in plugins.operator_names() if not plugins.get_operator(name).arguments()]
 
@@ -62,7 +63,11 @@ def _find_function(parents: list[Any]) -> str:
 
 
 def _find_exclusion(parents: list[Any]) -> str:
-    """Return why the mutants of a node are not tested, or ""."""
+    """Return why a change at some place of the code is not tested, or "" if it is tested.
+
+    The reasons are "message", "annotation" and "default". `parents` are the node of the syntax tree at that place and
+    all nodes around it, the innermost first.
+    """
     for node, parent in pairwise(parents):
         if node.type == "raise_stmt" or (node.type == "fstring" and " " in node.get_code(include_prefix=False)):
             return "message"
@@ -76,14 +81,14 @@ def _find_exclusion(parents: list[Any]) -> str:
 
 
 def _is_field(assignment: Any) -> bool:
-    """Return whether an annotated assignment is a field of a class."""
+    """Return whether an annotated assignment in a syntax tree defines a field of a class, rather than a variable."""
     return (
         next(node for node in _list_parents(assignment) if node.type in (*DEFINITIONS, "file_input")).type == "classdef"
     )
 
 
 def mutate(source: str, mutant: Mutant) -> str:
-    """Return the source text with the change of a mutant."""
+    """Return the source text of a module after the change of a mutant is made."""
     operator = import_module("cosmic_ray.plugins").get_operator(f"core/{mutant.operator}")()
     changed = import_module("cosmic_ray.mutating").mutate_code(source, operator, mutant.occurrence)
     assert changed is not None, f"the tool makes no mutant {mutant}"
@@ -91,7 +96,11 @@ def mutate(source: str, mutant: Mutant) -> str:
 
 
 def describe_change(source: str, changed: str) -> tuple[str, str]:
-    """Return the line that a mutant changes and what becomes of it, "" if it is removed, with single blanks."""
+    """Return the line of code that a mutant changes, and its new text, which is "" if the line is removed.
+
+    source, changed: the text of the module before and after the change. In both results, each series of blanks is
+    replaced by one.
+    """
     before, after = source.splitlines(), changed.splitlines()
     removed = len(before) - len(after)  # the tool also removes what is between a decorator and the code above it
     place = next(k for k, lines in enumerate(zip(before, [*after, ""], strict=False)) if lines[0] != lines[1])

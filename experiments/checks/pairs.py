@@ -1,4 +1,4 @@
-"""Pairs of a position and a seat, and the games that the seat holds possible there."""
+"""Pairs of a random position and a seat, and the games that are possible from the point of view of that seat."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from felicity_env.game_record import Deal, Game
 
 
 class Pair(NamedTuple):
-    """Position of a game as one seat knows it."""
+    """Position of a random game, together with a seat whose knowledge of the position is tested."""
 
     played: Played
     length: int  # actions played so far
@@ -29,7 +29,11 @@ class Pair(NamedTuple):
 
 
 def draw_pairs(setup: Setup, count: int, *, seed: int, early: int = 5) -> list[Pair]:
-    """Draw random positions; `early` of ten come from the first rounds, where most is hidden and a replay is short."""
+    """Draw `count` random pairs of a position and a seat, ten from each random game.
+
+    Of each ten, `early` have a position among the first 14 of the game, where most cards are hidden and a replay is
+    short.
+    """
     rng = np.random.default_rng(seed)
     pairs: list[Pair] = []
     while len(pairs) < count:
@@ -41,20 +45,29 @@ def draw_pairs(setup: Setup, count: int, *, seed: int, early: int = 5) -> list[P
 
 
 def rebuild_game(pair: Pair, world: np.void) -> Game:
-    """Return the game as it was if `world`, a resampled state, is the truth."""
+    """Return the record of the game up to the position of a pair, as it would be if the state `world` were the truth.
+
+    `world` is the state of that position after the cards that the seat may not know are resampled.
+    """
     game = pair.played.game
     return Game(game.setup, _rebuild_deal(world, game.setup, game.deal), actions_in_world(pair, world))
 
 
 def _rebuild_deal(world: np.void, setup: Setup, dealt: Deal) -> Deal:
-    """Return the deal of a resampled world; the first start seat is public."""
+    """Return the deal of a game whose hidden cards are those of the resampled state `world`.
+
+    The start seat is that of the true deal `dealt`, because it is public.
+    """
     removed = tuple(int(card) for card in world["removed"][: setup.seats] if card != NO_CARD)
     dummy = tuple(int(card) for card in world["dummy_cards"] if card != NO_CARD)
     return Deal(removed, dummy, dealt.start_seat)
 
 
 def actions_in_world(pair: Pair, world: np.void) -> tuple[int, ...]:
-    """Return the actions of the game, with the cards of `world` in the current round."""
+    """Return the actions up to the position of a pair, with the cards of `world` placed in the current round.
+
+    Actions of earlier rounds are those of the true game, because their cards are public (R8.3).
+    """
     actions, state = list(pair.game.actions), pair.states[0]
     rounds = pair.played.states["round_number"][: pair.length]
     first = int(np.searchsorted(rounds, state.round_number))  # the action that began this round

@@ -1,6 +1,7 @@
-"""Invariants of one position, compiled: each is stated from the rules, not by the functions that play the game.
+"""Checks that one position of a game obeys the rules, stated independently of the functions that play the game.
 
-A kernel cannot raise: it returns the number of a fault, which `FAULTS` names.
+The checks are compiled functions, which cannot raise errors. They return the number of a fault, which `FAULTS` names,
+or SOUND if there is none.
 """
 
 from felicity_env.game import (
@@ -92,7 +93,10 @@ def _popcount(cards):
 
 @kernel
 def _check_mice(state, first):
-    """Check the number of mice against the blank state that the game began from (F1, F2)."""
+    """Return the first fault in the numbers of mice of a state (F1, F2), or SOUND if there is none.
+
+    first: the state of the same game before the deal.
+    """
     total, was, best = state.bank, first.bank, 0
     for k in range(MAX_POTS):
         best = max(best, first.mouse_cards[k])
@@ -111,14 +115,17 @@ def _check_mice(state, first):
 
 @kernel
 def _card_in_row(state, seat):
-    """Return the card of a seat in the row, as a bit set."""
+    """Return the card that a seat has placed in the current round, as a bit set, or 0 if it has placed none yet."""
     place = (seat - state.start_seat + state.num_seats) % state.num_seats + state.has_dummy
     return 1 << state.row[place] if place < state.row_size else 0
 
 
 @kernel
 def _check_cards(state):
-    """Check that every card of a set is in exactly one place."""
+    """Return the first fault in the cards of a state, or SOUND if every card of each set is in exactly one place.
+
+    The places are the hand, the row, the cards of earlier rounds and the removed card. The dummy is checked too.
+    """
     for seat in range(state.num_seats):
         removed = 0 if state.removed[seat] == NO_CARD else 1 << state.removed[seat]
         placed = _card_in_row(state, seat)
@@ -173,7 +180,10 @@ def _check_mask(state, mask):
 
 @kernel
 def check_mask_by_rules(state, mask):
-    """Check the mask of the seat to act against the rules of placing and bidding (R3.1, R4.3, R4.4, R4.8)."""
+    """Return SOUND if the action mask of the acting seat agrees with the rules, or else MASK_AGAINST_RULES.
+
+    The rules are those of placing and bidding (R3.1, R4.3, R4.4, R4.8).
+    """
     seat, bidders, highest = state.seat, 0, 0
     for other in range(state.num_seats):
         bidders += state.in_auction[other]
@@ -203,7 +213,10 @@ def _check_no_mask(state, mask):
 
 @kernel
 def _check_auction(state):
-    """Check bids, mouse cards and face-up cards by the phase and the number of passes."""
+    """Return the first fault in the bids, mouse cards and face-up cards of a state, or SOUND if there is none.
+
+    They are compared with what the phase and the number of passes require.
+    """
     slots = state.num_seats + state.has_dummy
     alone = state.passes == state.num_seats - 1
     turned = 0 if state.phase == PLACE else (slots if alone else state.passes + 1)
@@ -232,7 +245,11 @@ def _check_auction(state):
 
 @kernel
 def _check_observation(state, out):
-    """Check that the amounts, the hand and the row decode to the truth, for every seat."""
+    """Return the first fault in the observations of all seats of a state, or SOUND if there is none.
+
+    An observation is faulty if a number is outside its bounds, or if it encodes mice, points, bids, a hand or a row
+    other than those of the state. out: array for one observation, float32 [OBS_SIZE], which is overwritten.
+    """
     for seat in range(state.num_seats):
         observe(state, seat, True, out)
         inside = 0
@@ -269,7 +286,11 @@ def _slot_fits(state, seat, slot, out):
 
 @kernel
 def check_position(state, first, mask, out):
-    """Return the first fault of a position, or SOUND."""
+    """Return the number of the first fault of a position, or SOUND if it obeys the rules.
+
+    first: the state of the same game before the deal. mask, out: arrays for an action mask and an observation, which
+    are overwritten.
+    """
     fault = _check_mice(state, first)
     if fault == SOUND:
         fault = _check_cards(state)

@@ -1,4 +1,4 @@
-"""Random games and positions in which rare cases occur: bidding wars, void rounds and dry rounds."""
+"""Random games and positions, drawn so that rare cases occur: bidding wars, void rounds and dry rounds."""
 
 from typing import Any, NamedTuple
 
@@ -57,7 +57,10 @@ def _play_out(history, actions, random_bits):
 
 
 def random_game(setup: Setup, seed: int) -> Played:
-    """Play a game to the end by `diverse_action`."""
+    """Play a random game to its end, in which bidding wars and void rounds are frequent, and return all its states.
+
+    The actions are drawn by `diverse_action`. The seed decides the deal and all actions.
+    """
     dealt = draw_deal(setup, seed)
     history, actions = np.zeros(MAX_LENGTH, STATE), np.zeros(MAX_LENGTH, np.int64)
     history[:1] = initial_states(setup, dealt)
@@ -67,7 +70,10 @@ def random_game(setup: Setup, seed: int) -> Played:
 
 @kernel
 def _play_part(seed, most, state):
-    """Play up to `most` decisions of the game with a seed in `state`; return how many were played."""
+    """Deal a game from a seed into `state`, play up to `most` random decisions, and return how many were played.
+
+    The decisions are fewer than `most` if the game ends before. `state` must be a blank state.
+    """
     deal(state, seed)
     bits, length = np.uint64(mix(seed)), 0
     while length < most and not is_terminal(state):
@@ -87,7 +93,10 @@ def _draw_positions(blank, seeds, states):
 
 
 def random_positions(setup: Setup, seeds: Any) -> np.ndarray:
-    """Return a random position, from the deal to the end of a game, for each of the seeds uint64 [B]; STATE [B]."""
+    """Return a random position for each of the seeds uint64 [B], as an array of states, STATE [B].
+
+    A position is any state of a random game, from the deal to the end, with equal probability.
+    """
     states = np.empty(len(seeds), STATE)
     _draw_positions(setup.blank_state(), seeds, states)
     return states

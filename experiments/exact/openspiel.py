@@ -19,8 +19,7 @@ class TablePolicy(Policy):
     def __init__(self, game: Any, tree: GameTree, policy: np.ndarray) -> None:
         super().__init__(game, list(range(game.num_players())))
         self._rows = {
-            state.information_state_string(): tree.read_row(policy, node)
-            for state, node in walk_together(game, tree)
+            state.information_state_string(): tree.read_row(policy, node) for state, node in walk_together(game, tree)
         }
 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:

@@ -6,7 +6,7 @@ without buying a sack and how far the other seats must overbid for that, and the
 
 Some answers are experiments: the start player is random, and a removed card or the mice on a mouse card are changed
 while the rest of the deal stays equal. All other answers are correlations between cards, seats and the course of the
-game. The docstrings of the functions in `experiments/game` say which is which.
+game. The docstrings of the functions in `experiments/game` say which answers are experiments.
 """
 
 import time
@@ -44,7 +44,7 @@ class Config(SeveralSetups):
     num_deals: int = 5000
     """Number of deals for each player, each under all rotations of the seats; 4 times as many halve the intervals."""
     curve_deals: int = 2000
-    """Number of deals for each point of the curves that show how often players win that never buy a sack."""
+    """Number of deals for each point of the curves that show how often players win although they never buy a sack."""
     seed: int = SEEDS["anatomy"]
     """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
 
@@ -56,7 +56,10 @@ class Config(SeveralSetups):
 
 
 def list_copies(config: Config) -> list[Copies]:
-    """Return what is to be played: copies of each player in each setup. All players get the same deals."""
+    """Return a list of tables to play at: one with copies of each player in all seats, in each setup.
+
+    All players get the same deals.
+    """
     return [
         Copies(code, setup, config.num_deals, game_seed(config.seed, setup.seats, 0), config.tremble)
         for setup in config.setups
@@ -81,9 +84,10 @@ def measure_copies(copies: Copies) -> dict[str, Any]:
 
 
 def measure(config: Config) -> dict[str, Any]:
-    """Play all games and return all estimates.
+    """Play all games about the value of seats, cards and mouse cards, and return all estimates.
 
-    tables: estimates for copies of each player in each setup. non_buyers: results of players that never buy a sack.
+    The result is a dictionary. tables: estimates for copies of each player in each setup. non_buyers: results of
+    players that never buy a sack.
     """
     curves = [(name, setup) for setup in config.setups for name in NON_BUYERS]
     return {

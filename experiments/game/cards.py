@@ -27,11 +27,11 @@ def compute_sack_values(rows: np.ndarray) -> np.ndarray:
 
 
 def compute_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
-    """Return the gain of the seat that placed each card and the value of the card's row, [blocks, cards].
+    """Return how each placed card is related to its round: the gain of its seat and the value of its row.
 
-    The overall means are subtracted. Also returns how often seats place the same card in a round, [blocks].
-    These are correlations: a player chooses the round in which it places a card, and its bids depend on that card.
-    (`anchor` places random cards, so its gain is the effect of the card in the round.)
+    Both are [blocks, cards], with the overall means subtracted. The result also holds how often seats place the same
+    card in a round, [blocks]. These are correlations: a player chooses the round in which it places a card, and its
+    bids depend on that card. (`anchor` places random cards, so its gain is the effect of the card in the round.)
     """
     placed, gain = games.rounds["cards"][..., : games.seats], games.gain
     rows, values = games.rows, compute_sack_values(games.rows)
@@ -52,9 +52,9 @@ def _same_card_column(placed: np.ndarray) -> np.ndarray:
 
 
 def remove_each_card(setup: Setup, deals: np.ndarray) -> np.ndarray:
-    """Return copies of `deals` [B] in which each card in turn is the one removed from seat 0 (R2.4), [B, cards].
+    """Return copies of deals in which each card in turn is the one that is removed from seat 0 (R2.4), [B, cards].
 
-    Everything else in a deal stays equal.
+    Everything else in a deal stays equal. deals: states [B] at the beginning of games in `setup`.
     """
     changed = np.repeat(deals, NUM_CARDS)
     changed["removed"][:, 0] = np.tile(np.arange(NUM_CARDS), len(deals))

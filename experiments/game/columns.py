@@ -10,7 +10,10 @@ from agents.arena.estimates import INTERVAL, Estimate, linearise_ratio, resample
 
 
 def average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return a column [blocks] whose mean is the mean of `values` [blocks, ...] weighted by `weights` (or a mask)."""
+    """Return a value for each block such that the mean of these values is the weighted mean of `values`.
+
+    values: [blocks, ...]. weights: array of the same shape, or a mask that selects values. Returns [blocks].
+    """
     axes = tuple(range(1, values.ndim))
     return linearise_ratio((values * weights).sum(axis=axes), weights.sum(axis=axes))
 
@@ -31,7 +34,7 @@ def estimate_columns(answers: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 def round_estimate(value: float, low: float, high: float, *, blocks: int) -> dict[str, Any] | None:
-    """Convert an estimate to a dict for storage, with five decimals; return None unless all its numbers are finite."""
+    """Convert an estimate to a dict with five decimals for storage, or to None if one of its numbers is not finite."""
     if not np.isfinite([value, low, high]).all():
         return None
     value, low, high = (round(float(number), 5) for number in (value, low, high))

@@ -39,13 +39,13 @@ class Copies(NamedTuple):
 
 
 class Trembling:
-    """Player that places a random card with a given probability, and otherwise acts like another given player."""
+    """Player that places a random card with a given probability; all its other actions are those of another player."""
 
     def __init__(self, player: Player, probability: float) -> None:
         self.player, self.probability = player, probability
 
     def act(self, view: View) -> np.ndarray:
-        """Return a legal action for each of B games, int64 [B]."""
+        """Return a legal action for each of the B decisions of `view`, int64 [B]."""
         actions = np.array(self.player.act(view), np.int64)
         _tremble(view.states, view.seeds, self.probability, actions)
         return actions
@@ -94,13 +94,13 @@ class PlayedGames(NamedTuple):
 
     @property
     def rows(self) -> np.ndarray:
-        """Cards that were placed in each round, in the order of the seats, then the dummy's card, [B, G, R, cards]."""
+        """Cards placed in each round, by seat, then the dummy's card, [blocks, games in a block, rounds, cards]."""
         sets = [*range(self.seats), *[DUMMY] * self.setup.dummy]
         return self.rounds["cards"][..., sets]
 
 
 def play_copies(copies: Copies) -> PlayedGames:
-    """Play every deal under all rotations of the seats, with copies of one player in all seats."""
+    """Play every deal under all rotations of the seats with copies of one player in all seats; return the records."""
     setup = copies.setup
     blocks = play_blocks([copies.player] * setup.seats, num_deals=copies.num_deals, seed=copies.seed, setup=setup)
     players = np.argsort(blocks.seats, axis=2)  # the player in each seat
@@ -114,7 +114,11 @@ def list_deals(copies: Copies) -> np.ndarray:
 
 
 def redeal(setup: Setup, deals: np.ndarray) -> np.ndarray:
-    """Return first states [N] of `setup` that take removed cards, dummy order and start seats from `deals` [N]."""
+    """Return states at the beginning of games in `setup` that have the same deals as other games.
+
+    deals: states [N] of the other games, which give the removed cards, the order of the dummy and the start seats.
+    Returns STATE [N].
+    """
     states = np.repeat(setup.blank_state(), len(deals))
     for name in ("removed", "dummy_cards", "start_seat"):
         states[name] = deals[name]
@@ -129,9 +133,9 @@ def _begin(states):
 
 
 def play_states(copies: Copies, setup: Setup, states: np.ndarray) -> PlayedGames:
-    """Play games from the first states [B, G] of `setup` to the end, with copies of one player in all seats.
+    """Play games from given first states to the end, with copies of one player in all seats; return the records.
 
-    All games of a block (row of `states`) use the same random streams.
+    states: first states [B, G] in `setup`. All games of a block (row of `states`) use the same random streams.
     """
     streams = list_streams(copies.setup, range(copies.num_deals), copies.seed)[:: copies.setup.seats]
     seating = np.zeros((states.size, setup.seats), int)

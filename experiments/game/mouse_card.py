@@ -14,10 +14,11 @@ TIMES_TAKEN = tuple(range(5))  # how often a seat takes the last mouse card in a
 
 
 def compute_last_card_columns(games: PlayedGames) -> dict[str, np.ndarray]:
-    """Return columns [blocks] about the last mouse card, whose mice are paid to the last seat that passes.
+    """Return statistics of the last mouse card, whose mice are paid to the last seat that passes.
 
-    They hold the profits of buyers, the points that seats get from the card and from other sources, and the win share
-    of seats that take the card 0, 1, 2, ... times.
+    Each is an array with a value for each block, [blocks]: the profits of buyers, the points that seats get from the
+    card and from other sources, and, as [blocks, TIMES_TAKEN], the win share of seats that take the card 0, 1, 2, ...
+    times.
     """
     dry, void = is_dry(games.rounds), is_void(games.rounds)
     is_last = (games.rounds["passed"][..., : games.seats] == games.seats - 1) & (games.taken > 0)
@@ -45,11 +46,12 @@ def change_last_mouse_card(setup: Setup, mice: int) -> Setup:
 
 
 def compute_changed_card_columns(copies: Copies) -> dict[str, np.ndarray]:
-    """Return prices, void and dry rounds for different numbers of mice on the last mouse card, [blocks, MICE].
+    """Return prices and frequencies of void and dry rounds for each number of mice on the last mouse card.
 
-    This is an experiment: all numbers of mice are played on the same deals. The players see the mice but were not made
-    for other numbers: `ev` uses the mice on the card, `tuned` has weights for 6 mice, and `anchor` uses what a pass
-    pays at the moment. In a void round nobody buys; in a dry round there are no mice on the mouse cards.
+    Each array is [blocks, MICE]. This is an experiment: the same deals are played with every number of mice. The
+    players see the mice but were not made for other numbers: `ev` uses the mice on the card, `tuned` has weights for 6
+    mice, and `anchor` uses what a pass pays at the moment. In a void round nobody buys; in a dry round there are no
+    mice on the mouse cards.
     """
     runs, deals = [], list_deals(copies)
     for mice in MICE:

@@ -37,10 +37,11 @@ def compute_without_buying_columns(games: PlayedGames) -> dict[str, np.ndarray]:
 
 @kernel
 def tease_action(state: State, random_bits: RandomBits, extra: float) -> int:
-    """Return an action that raises the price without wanting the sack, while an overbidder should still raise again.
+    """Return the action of a player that bids only to raise the price, against players that pay too much for a sack.
 
-    An overbidder pays up to `extra` mice above the expected value of the sack. If the other seats pass first, this
-    player gets more mice for its own pass. It places random cards.
+    Such an overbidder pays up to `extra` mice above the expected value of the sack. This player raises as long as an
+    overbidder should still raise again, but it does not want the sack. If the other seats pass first, it gets more mice
+    for its own pass. It places random cards.
     """
     if state.phase == PLACE:
         return random_action(state, random_bits)
@@ -51,7 +52,7 @@ def tease_action(state: State, random_bits: RandomBits, extra: float) -> int:
 
 @kernel
 def mice_of_richest_rival(state: State) -> int:
-    """Return the largest number of mice that another seat holds which is still in the auction."""
+    """Return the largest number of mice that any other seat in the auction holds, or 0 if there is no other seat."""
     most = 0
     for seat in range(state.num_seats):
         if seat != state.seat and state.in_auction[seat]:
@@ -72,13 +73,17 @@ def _tease(states, seeds, extra, out):
 
 
 class ExtraPlayer:
-    """Player whose rule uses `extra`, the number of mice that an overbidder pays above the expected value of a sack."""
+    """Player that acts by a compiled rule with a parameter `extra`, a number of mice.
+
+    extra: mice that an overbidder pays above the expected value of a sack. act_all: function `act_all(states, seeds,
+    extra, out)` that writes an action for each state into `out`.
+    """
 
     def __init__(self, act_all: Callable[..., None], extra: float) -> None:
         self.act_all, self.extra = act_all, float(extra)
 
     def act(self, view: View) -> np.ndarray:
-        """Return a legal action for each of B games, int64 [B]."""
+        """Return a legal action for each of the B decisions of `view`, int64 [B]."""
         actions = np.empty(len(view), np.int64)
         self.act_all(view.states, view.seeds, self.extra, actions)
         return actions
@@ -98,11 +103,12 @@ NON_BUYERS: dict[str, Callable[[float], Player]] = {
 def compute_non_buyer_columns(
     name: str, setup: Setup, extra: float, *, num_deals: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Measure a player that tries to win without buying a sack, alone against overbidders; return columns [blocks].
+    """Measure a player that tries to win without buying a sack, alone against overbidders; return values by block.
 
-    name: key of `NON_BUYERS`. extra: mice that the overbidders pay above the expected value of a sack. Of the columns,
-    `win_share` is the player's win share in games in which it bought no sack (0 in other games), `sacks` the number of
-    sacks that it bought, and `loss_per_sack` the price minus the value of a sack, averaged over all sacks sold.
+    name: key of `NON_BUYERS` that names the player. extra: mice that the overbidders pay above the expected value of a
+    sack. Returns arrays [blocks]: `win_share` is the player's win share in games in which it bought no sack (0 in other
+    games), `sacks` the number of sacks that it bought, and `loss_per_sack` the price minus the value of a sack,
+    averaged over all sacks sold.
     """
     players = [NON_BUYERS[name](extra), *[make_overbidder(extra)] * (setup.seats - 1)]
     blocks = play_blocks(players, num_deals=num_deals, seed=seed, setup=setup)
@@ -118,8 +124,8 @@ def compute_non_buyer_columns(
 def measure_non_buyer(name: str, setup: Setup, *, num_deals: int, seed: int) -> dict[str, Any]:
     """Estimate how often a player wins without buying a sack, for each number of mice that its opponents overbid.
 
-    All numbers are played on the same deals. `crosses_par` estimates the smallest number of mice at which the player's
-    win share reaches par (1 / number of players).
+    The same deals are played with each number. The entry `crosses_par` of the result is the smallest number at which
+    the player's win share reaches par (1 / number of players). name: key of `NON_BUYERS` that names the player.
     """
     runs = [compute_non_buyer_columns(name, setup, extra, num_deals=num_deals, seed=seed) for extra in EXTRAS]
     columns = {answer: np.column_stack([run[answer] for run in runs]) for answer in runs[0]}
@@ -145,9 +151,10 @@ def find_crossing(extras: np.ndarray, win_shares: np.ndarray, par: float) -> flo
 
 
 def _estimate_crossing(win_shares: np.ndarray, par: float) -> dict[str, Any] | None:
-    """Estimate at which extra the win share reaches par, with a 95 % interval.
+    """Estimate how many mice the opponents must overbid so that the win share reaches par, with a 95 % interval.
 
-    win_shares: [blocks, EXTRAS]. Returns None unless the curve reaches par in nearly every bootstrap resample.
+    win_shares: [blocks, EXTRAS], a column for each number of mice. Returns None unless the curve reaches par in nearly
+    every bootstrap resample.
     """
     extras = np.array(EXTRAS, float)
     crossings = [find_crossing(extras, means, par) for means in resample_means(win_shares)]

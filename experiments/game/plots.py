@@ -63,7 +63,10 @@ def draw_figures(results: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def draw_figure(name: str, answers: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw a figure of `FIGURES` by name: a row for each panel, a column for each setup, a colour for each player."""
+    """Draw the figure with this name from `FIGURES`; `answers` holds the estimates for each setup and player.
+
+    The figure has a row for each panel, a column for each setup, and a colour for each player.
+    """
     columns, panels = _by_setup(answers), FIGURES[name]
     figure, axes = _create_axes(len(panels), len(columns))
     for panel, line in zip(panels, axes, strict=True):

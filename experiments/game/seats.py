@@ -32,6 +32,9 @@ def compute_seat_columns(games: PlayedGames) -> dict[str, np.ndarray]:
 
 
 def _average_by_position(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return columns [blocks, positions]: means of `values` [blocks, games, rounds, places] where `mask` is true."""
+    """Return for each position in the order of play the mean of `values` where `mask` is true, [blocks, positions].
+
+    values, mask: [blocks, games, rounds, positions].
+    """
     positions = range(values.shape[-1])
     return np.column_stack([average(values[..., position], mask[..., position]) for position in positions])

@@ -55,13 +55,20 @@ def list_results(question: str) -> list[str]:
 
 
 def count_minutes(stored: Result) -> float:
-    """Return the minutes that a result took, with finished training runs, of which `workers` ran at the same time."""
+    """Return how many minutes a stored result took, including its training runs.
+
+    Training runs may have been finished by an earlier command. Their minutes are added up and divided by `workers`, the
+    number of runs at the same time; the result is at least this quotient.
+    """
     runs = [run["minutes"] for run in _find_runs(stored["results"])]
     return max(stored["seconds"] / 60, sum(runs) / stored["config"].get("workers", 1))
 
 
 def _find_runs(results: Any) -> list[dict[str, Any]]:
-    """Return all training runs (dicts with `minutes`) at any depth of a result."""
+    """Return all training runs in a stored result, at any depth of its lists and dictionaries.
+
+    A training run is a dictionary with the key `minutes`.
+    """
     if isinstance(results, list):
         return [run for part in results for run in _find_runs(part)]
     if isinstance(results, dict):
@@ -149,7 +156,10 @@ def _answer_anatomy(results: Sequence[Result]) -> str:
 
 
 def _position_effects(tables: Sequence[Result], code: str) -> list[float]:
-    """Return the size of every difference between win share and par, over the setups and positions of a player."""
+    """Return the absolute differences between win share and par of the copies of one player.
+
+    There is a number for each setup and each position in the first round.
+    """
     return [abs(effect["value"]) for row in tables if row["player"] == code for effect in row["win_share"]]
 
 
@@ -173,9 +183,10 @@ def _answer_training_speed(results: Sequence[Result]) -> str:
 
 
 def _answer_check(text: str, subjects: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:
-    """Return a function that answers the question of a check in chunks.
+    """Return a function that writes the answer to a question of the release checks from a stored result.
 
-    text: what holds if there are no faults. subjects: {beginning of the names of counts: what they count}.
+    text: statement that is true if the check found no faults. subjects: {beginning of a name: subject}. All counts
+    whose names begin in this way are added up, and the answer shows their sum as the number of these subjects.
     """
 
     def answer(results: Sequence[Result]) -> str:

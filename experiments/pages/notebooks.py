@@ -1,9 +1,9 @@
-"""Execute the notebooks and store their outputs. `python -m experiments notebooks [--check]`
+"""Command that executes the notebooks and stores their outputs: `python -m experiments notebooks [--check]`.
 
-Each notebook in `docs/tutorials` runs from its first cell to its last in a new kernel of the Python that runs
-this command. With `--check` nothing is written: nbval executes the notebooks and fails if a cell raises an error or
-shows text that differs from the stored text. The pixels of figures are not compared, because fonts differ between
-machines; neither is the text of cells with the tag `nbval-ignore-output`, which differs between two runs.
+Each notebook in `docs/tutorials` runs from its first cell to its last in a new kernel of the Python that runs this
+command. With `--check` nothing is written: nbval executes the notebooks and fails if a cell raises an error or shows
+text that differs from the stored text. Two things are not compared: the pixels of figures, because fonts differ between
+machines, and the text of cells with the tag `nbval-ignore-output`, which differs between two executions.
 """
 
 import os
@@ -41,16 +41,19 @@ class Config:
 
 
 class _ThisPython(AsyncKernelManager):
-    """Kernel manager that runs notebooks with `sys.executable`: without folders to search, it finds no others."""
+    """Manager of notebook kernels that finds only the Python of this process, because it has no folders to search."""
 
     def _kernel_spec_manager_default(self) -> KernelSpecManager:
         return KernelSpecManager(kernel_dirs=[])
 
 
-def prepare_environment() -> None:
-    """Let cells run `python` as this Python; let commands print plain text, and nothing when code is compiled."""
+def list_variables() -> dict[str, str]:
+    """Return the environment variables for notebooks and for the commands that their cells run.
+
+    The command `python` is the Python of this process. Commands print plain text, and no messages about compilation.
+    """
     folders = str(Path(sys.executable).parent), os.environ["PATH"]
-    os.environ |= {"PATH": os.pathsep.join(folders), "TERM": "dumb", "FELICITY_QUIET": "1"}
+    return {**os.environ, "PATH": os.pathsep.join(folders), "TERM": "dumb", "FELICITY_QUIET": "1"}
 
 
 def execute(path: Path) -> None:
@@ -66,7 +69,7 @@ def execute(path: Path) -> None:
         resources={"metadata": {"path": str(path.parent)}},
     )
     try:
-        client.execute()
+        client.execute(env=list_variables())
     except (CellExecutionError, DeadKernelError) as error:
         raise UserError(f"{path.name} raises:\n{error}") from error
     nbformat.write(clean(notebook), path)
@@ -87,7 +90,8 @@ def check(paths: list[Path]) -> int:
     """Compare the stored outputs of notebooks with those of a new execution; return the exit status of pytest."""
     options = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_SECONDS}"]
     settings = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=default"]
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", *settings, *options, *paths], check=False).returncode
+    command = [sys.executable, "-m", "pytest", "-q", *settings, *options, *map(str, paths)]
+    return subprocess.run(command, env=list_variables(), check=False).returncode
 
 
 def main(config: Config) -> int:
@@ -95,7 +99,6 @@ def main(config: Config) -> int:
     paths = sorted(config.folder.glob("*.ipynb"))
     if not paths:
         raise UserError(f"there is no notebook in {config.folder}")
-    prepare_environment()
     if config.check:
         return check(paths)
     for path in paths:

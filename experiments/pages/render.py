@@ -1,6 +1,7 @@
-"""Update the generated parts of the pages from code and stored results. `python -m experiments pages [--check]`
+"""Command that updates the generated parts of the pages: `python -m experiments pages [--check]`.
 
-A generated part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. No measured number is typed by hand.
+The parts are generated from code and stored results, so no measured number is typed by hand. A generated part stands
+between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
 
 import re

@@ -13,7 +13,7 @@ from experiments.results import RESULTS, read_result
 def format_source(stored: Mapping[str, Any]) -> str:
     """Format the origin of a stored result as text: the command to repeat it, the commit and the machine.
 
-    If the command was written differently when the result was measured, that form is added.
+    If the command had another form when the result was measured, the text also shows that form.
     """
     machine, old = stored["machine"], stored["command"]
     command = re.sub(r"experiments\.(\w+)", lambda match: f"experiments {match[1].replace('_', '-')}", old)
@@ -36,7 +36,7 @@ def format_signed(gain: Mapping[str, float]) -> str:
 
 
 def format_by_position(gains: Sequence[Mapping[str, float]]) -> str:
-    """Format differences with the half-width of their widest 95 % interval, as in `+0.02 / -0.02 (± 0.01)`."""
+    """Format differences with the half-width of their widest 95 % interval, as in `+0.021 / -0.018 (± 0.010)`."""
     width = max(gain["high"] - gain["low"] for gain in gains) / 2
     values = (f"{gain['value']:+.3f}" for gain in gains)
     return f"{' / '.join(values)} (± {width:.3f})"
@@ -47,11 +47,12 @@ def _with_source(head: Sequence[str], rows: Sequence[Sequence[object]], stored: 
 
 
 def compare_neighbours(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Compare each player of the ladder (players in order of strength) with the next weaker one; return the rows.
+    """Compare each player of the ladder (players in order of strength) with the next weaker one.
 
-    There is a row for each pair in each setup. up: win share of the stronger player alone against copies of the
-    weaker. down: win share of the weaker alone against copies of the stronger. formats: in which of the two the
-    stronger player is above par, with the whole 95 % interval on that side.
+    Returns a row for each pair in each setup. up: win share of the stronger player alone against copies of the weaker.
+    down: win share of the weaker player alone against copies of the stronger. formats: "both", "one" or "neither", for
+    how many of these two win shares show clearly that the stronger player is stronger. `up` does so if its whole 95 %
+    interval is above par, `down` if its whole interval is below par.
     """
     rows = []
     for setup in stored["results"]["ratings"]:
@@ -135,7 +136,7 @@ def render_budget() -> str:
 
 
 def read_exploits() -> list[dict[str, Any]]:
-    """Return the stored results on exploiting players (question `exploit`), the largest gain over par first."""
+    """Return the stored results of the question `exploit`, one for each player, the largest gain first."""
     results = [read_result(path.stem) for path in RESULTS.glob("exploit_*.json")]
     return sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
 
@@ -154,7 +155,7 @@ def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def render_soundness() -> str:
-    """Return Markdown tables that show how correct the arena's intervals and tests are in games of known outcome."""
+    """Return Markdown tables that show how often the arena's intervals and tests are right, for known win shares."""
     stored = read_result("soundness")
     results = stored["results"]
     coverage = [
@@ -240,7 +241,7 @@ def render_ablation() -> str:
 
 
 def render_encoding() -> str:
-    """Return a Markdown table of win shares after training with and without thermometers (amounts as rows of ones)."""
+    """Return a Markdown table of win shares after training with and without thermometer encoding of the inputs."""
     stored = read_result("encoding")
     codes = list(next(iter(stored["results"].values()))["win_share"])
     rows = [

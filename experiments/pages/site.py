@@ -1,4 +1,4 @@
-"""Build the documentation as a web site and check its links. `python -m experiments site`
+"""Command that builds the documentation as a web site and checks its links: `python -m experiments site`.
 
 The build needs no network. It fails at any warning of Sphinx, at a link to a page or place that does not exist, and at
 a page that loads anything from outside.
@@ -25,7 +25,7 @@ class Config:
 
     resumes: ClassVar[bool] = False
     out: Path = Path("build/docs")
-    """Folder of the site."""
+    """Folder in which the web site is built."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class _Page(HTMLParser):
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take note of what a tag links to, loads, or names."""
+        """Store the link of an HTML tag, the file that it loads, and the anchor that it defines."""
         values = {name: value for name, value in attrs if value}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
         if tag == "a" and "href" in values:
@@ -50,7 +50,7 @@ class _Page(HTMLParser):
 
 
 def read_pages(folder: Path) -> dict[Path, _Page]:
-    """Return the pages of a site by their paths."""
+    """Read all HTML pages of a web site; return the links, loaded files and anchors of each page, by path."""
     pages = {}
     for path in sorted(folder.resolve().rglob("*.html")):
         page = pages[path] = _Page()
@@ -59,7 +59,10 @@ def read_pages(folder: Path) -> dict[Path, _Page]:
 
 
 def find_faults(folder: Path) -> list[str]:
-    """Return a line for each link of a site whose target does not exist, and each file that it loads from outside."""
+    """Return a line of text for each fault of a web site.
+
+    A fault is a link whose target does not exist, or a file that a page loads from outside the site. folder: the site.
+    """
     pages, faults = read_pages(folder), []
     for path, page in pages.items():
         name = path.relative_to(folder.resolve())
@@ -69,7 +72,10 @@ def find_faults(folder: Path) -> list[str]:
 
 
 def _exists(page: Path, link: str, pages: dict[Path, _Page]) -> bool:
-    """Return whether the file and the anchor that a link of a page names exist; links to other sites count as good."""
+    """Return whether the target of a link exists: the file, and the anchor in it if the link names one.
+
+    A link to another site is not checked and counts as good. page: path of the page with the link. pages: all pages.
+    """
     target = urlsplit(link)
     if target.scheme or target.netloc:
         return True
@@ -79,7 +85,7 @@ def _exists(page: Path, link: str, pages: dict[Path, _Page]) -> bool:
 
 
 def main(config: Config) -> int:
-    """Build the site, check it, and return the exit status."""
+    """Build the web site, print the faults that are found in it, and return the exit status, 1 if there are faults."""
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(DOCS), str(config.out)]
     if subprocess.run(command, check=False).returncode:
         raise UserError("the documentation has the faults above")

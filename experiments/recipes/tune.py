@@ -1,14 +1,14 @@
 """Question: which weights make the best `tuned` player? `python -m experiments tune`
 
-CMA-ES (Hansen 2016, arXiv:1604.00772; library `cmaes`) searches for the weights of `agents/tuned.py` in each setup,
-from several starts and in rounds; a round starts from the weights with which the previous round stopped. A candidate is
-a set of weights. If it were measured against one opponent only, it would learn to exploit that opponent and lose to all
-others. It therefore plays several kinds of matches (`MATCHES`). Its fitness is the mean of its gains over par (1 /
-number of players). Large gains in one kind of match count less (`SATURATION`), and score margin counts a little. All
-candidates of a generation play the same deals.
+CMA-ES (Hansen 2016, arXiv:1604.00772; library `cmaes`) searches for the weights of `agents/tuned.py` in each setup.
+There are several searches with different seeds. A search has several rounds (not those of a game); each begins with the
+weights at which the previous round stopped. A candidate is a set of weights. If it were measured against one opponent
+only, it would learn to exploit that opponent and lose to all others. It therefore plays several kinds of matches
+(`MATCHES`). Its fitness is the mean of its gains over par (1 / number of players). Large gains in one kind of match
+count less (`SATURATION`), and score margin counts a little. All candidates of a generation play the same deals.
 
-Every evaluation is logged, so an interrupted search resumes: it reads its logged evaluations again. `--write` writes
-the stored weights to `agents/tuned_weights.py`.
+Every evaluation is logged. An interrupted search is resumed from the evaluations in its log. `--write` writes the
+stored weights to `agents/tuned_weights.py`.
 
 The stored search used random streams that counted the decisions of all seats together; the arena now counts them by
 seat. A new search therefore plays different games and finds different weights.
@@ -129,14 +129,17 @@ class WeightedPlayer:
         self.weights = to_record(vector)
 
     def act(self, view: View) -> np.ndarray:
-        """Return a legal action for each of B games, int64 [B]."""
+        """Return a legal action for each of the B decisions of `view`, int64 [B]."""
         actions = np.empty(len(view), np.int64)
         _act(self.weights, view.states, view.seeds, actions)
         return actions
 
 
 class Deals(NamedTuple):
-    """First states, random streams and seating of the games that all candidates of a generation play."""
+    """Games in which all sets of weights of a generation are measured, the same games for each set.
+
+    They are stored as first states, random streams, and the index of the player in each seat.
+    """
 
     setup: Setup
     states: np.ndarray  # STATE [games]
@@ -145,16 +148,21 @@ class Deals(NamedTuple):
 
 
 def draw_deals(setup: Setup, config: Config, seed: int) -> Deals:
-    """Draw `num_deals` random deals under all rotations of the seats, and the players in their seats."""
+    """Draw the games in which all sets of weights of a generation are measured.
+
+    They are random deals under all rotations of the seats. Which player sits in each seat is also drawn. seed: seed of
+    the deals.
+    """
     blocks = range(config.num_deals)
     states, streams = deal_blocks(setup, blocks, seed), list_streams(setup, blocks, seed)
     return Deals(setup, states, streams, draw_seating(len(states), setup.seats, np.random.default_rng(seed)))
 
 
 def draw_seating(num_games: int, seats: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the index of the player in each seat, int64 [games, seats].
+    """Draw which player sits in each seat of every game; return the players' indices, int64 [games, seats].
 
-    The deals are divided evenly among `MATCHES`. The games of a deal put the single player in each seat in turn.
+    The deals are divided evenly among the kinds of matches, `MATCHES`. In the games of a deal, the player that plays
+    alone sits in each seat in turn. Seats of a mixed match get random players from `MIXTURE`.
     """
     deal, rotation = np.divmod(np.arange(num_games), seats)
     matches = np.array(list(MATCHES.values()))[deal % len(MATCHES)]
@@ -166,9 +174,10 @@ def draw_seating(num_games: int, seats: int, rng: np.random.Generator) -> np.nda
 
 
 def compute_fitness(candidate: np.ndarray, rival: np.ndarray, deals: Deals, config: Config) -> list[float]:
-    """Compute the fitness of a candidate; return it, followed by the gain over par in each kind of match.
+    """Compute the fitness of a set of weights for the player `tuned`, and its gain over par in each kind of match.
 
-    candidate, rival: weights, float64 [weights]. The rival is the result of the previous round of the search.
+    Returns a list: the fitness, and then the gains in the order of `MATCHES`. candidate, rival: weights, float64
+    [weights]. The rival is the result of the previous round of the search.
     """
     players = [WeightedPlayer(candidate), WeightedPlayer(rival), *map(agents.make, HEURISTICS)]
     played = Games(deals.setup, deals.states, deals.streams, deals.seating)
@@ -184,7 +193,11 @@ def compute_fitness(candidate: np.ndarray, rival: np.ndarray, deals: Deals, conf
 
 
 def find_weights(setup: Setup, config: Config, progress: Progress) -> dict[str, Any]:
-    """Run several searches in one setup; return the weights of the best on new deals, and the curves of all."""
+    """Search for the weights of the player `tuned` in one setup, several times; return the best weights.
+
+    The best of these searches is chosen on new deals. The result also holds, for each search, its fitness on new deals
+    and its curve, the mean fitness in each generation.
+    """
     searches = [search(setup, start, config, progress) for start in range(config.starts)]
     deals = draw_deals(setup, config, game_seed(config.seed, FINAL, setup.seats))
     fitness = _evaluate([vector for vector, _ in searches], to_vector(START), deals, config)
@@ -197,7 +210,10 @@ def find_weights(setup: Setup, config: Config, progress: Progress) -> dict[str, 
 
 
 def search(setup: Setup, start: int, config: Config, progress: Progress) -> tuple[np.ndarray, list[dict[str, Any]]]:
-    """Run all rounds of one search; return its final weights and its mean fitness in each generation."""
+    """Search for weights once, in all rounds of the search; return the final weights and the curve of the search.
+
+    The curve is a list with the mean fitness in each generation.
+    """
     scale = to_vector(SCALE)
     log = _Log(config.out / f"{setup_name(setup)}-start{start}.jsonl", config)
     task = progress.add_task(f"{setup_name(setup)}, start {start}", total=config.rounds * config.generations, shown="")
@@ -232,7 +248,10 @@ def _name(fitness: Sequence[float] | np.ndarray) -> dict[str, float]:
 
 
 class _Log:
-    """Log file of a search: a line of settings, then a line per generation with the fitness of every candidate."""
+    """Log file of a search for weights, from which an interrupted search is resumed.
+
+    It has a line of settings, and then for each generation a line with the fitness of every set of weights.
+    """
 
     def __init__(self, path: Path, config: Config) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -246,11 +265,14 @@ class _Log:
         self.stored: Iterator[Any] = iter([json.loads(line) for line in lines[1:]])
 
     def read_next(self) -> list[Any]:
-        """Return the logged fitness of the candidates of the next generation, or an empty list if it is not logged."""
+        """Return the logged fitness of the sets of weights of the next generation.
+
+        Returns an empty list if the log ends before that generation.
+        """
         return next(self.stored, [])
 
     def add(self, fitness: list[Any]) -> list[Any]:
-        """Append the fitness of the candidates of one more generation to the log file and return it."""
+        """Append the fitness of the sets of weights of one more generation to the log file, and return this fitness."""
         with self.path.open("a") as file:
             file.write(json.dumps(fitness) + "\n")
         return fitness

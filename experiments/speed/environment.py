@@ -54,7 +54,10 @@ class Config(OneSetup):
 
 
 def interleave(work: Mapping[str, Callable[[], Any]], repetitions: int, label: str) -> dict[str, np.ndarray]:
-    """Measure the seconds of several functions, called in turn `repetitions` times, [repetitions] by name."""
+    """Measure the seconds that several functions take, called in turn; return {name: seconds [repetitions]}.
+
+    Each function is called once before, to warm up. work: {name: function}. label: text beside the progress bar.
+    """
     for call in work.values():
         call()  # warm up
     times: dict[str, list[float]] = {name: [] for name in work}
@@ -161,7 +164,7 @@ def record_games(setup: Setup, count: int) -> list[list[int]]:
 
 
 def play_pettingzoo(env: AECEnv, games: Sequence[Sequence[int]]) -> None:
-    """Replay recorded actions through the standard PettingZoo loop; every environment is run with this same loop."""
+    """Replay the recorded actions of games in a PettingZoo environment, with the standard loop over the agents."""
     for seed, actions in enumerate(games):
         env.reset(seed=seed)
         script = iter(actions)
@@ -251,7 +254,10 @@ _FIRST_GAME = "import sys; from felicity_env import Batch; Batch(1, setup=sys.ar
 
 
 def measure_start(config: Config) -> dict[str, float]:
-    """Measure the seconds from the start of Python to the end of a first game, without and with cached code."""
+    """Measure the seconds from the start of Python to the end of a first game.
+
+    `cold_seconds` is measured without a cache of compiled code, `warm_seconds` with it.
+    """
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
         command = [sys.executable, "-c", _FIRST_GAME, config.setup_word]
@@ -270,7 +276,7 @@ def measure_memory(config: Config, num_games: int = 50_000) -> float:
 
 
 def main(config: Config) -> None:
-    """Measure the speed of games, PettingZoo and training, start time and memory, and store the result."""
+    """Measure the environment (speed of games, of PettingZoo and of training, start time, memory); store the result."""
     torch.set_num_threads(min(2, os.cpu_count() or 1))  # as in training
     started = time.monotonic()
     results = {

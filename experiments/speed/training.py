@@ -1,9 +1,11 @@
 """Question: how much of its time does training spend in networks? `python -m experiments training-speed`
 
-Iterations of the self-play trainer (rollout and update) are timed. In turn with them, in the same process, only the
-forward and backward passes of an iteration are timed, on constant data: without games, sampling, advantages, shuffling
-and the optimizer. No trainer can save the time of these passes. A third measurement adds the optimizer to the passes.
-All other settings are the defaults.
+Three kinds of work are timed in turn, in the same process. Iterations of the self-play trainer (rollout and update) are
+timed as a whole. The forward and backward passes of an iteration are timed alone, on constant data: without games,
+sampling, advantages, shuffling and the optimizer. No trainer can save the time of these passes. The same passes are
+also timed together with the optimizer.
+
+The trainer has its default settings, except for the sizes of the networks and the options of this command.
 """
 
 import time
@@ -58,7 +60,8 @@ def measure_seconds(work: Callable[[], Any]) -> float:
 def prepare_passes(trainer: SelfplayTrainer) -> Callable[[Optimize], None]:
     """Return a function that makes all network passes of a training iteration, on the data of the last iteration.
 
-    Its argument is a function that computes the gradients of a minibatch and may also make an optimizer step.
+    The argument of the returned function is a function that computes the gradients of a minibatch and may also make an
+    optimizer step.
     """
     rollout, data = trainer.rollout, {name: tensor.clone() for name, tensor in trainer.prepare_data().items()}
     observations = rollout.observations.clone()

@@ -56,7 +56,10 @@ class Config(SeveralSetups):
         check_at_least(self, num_deals=2, also=0, workers=1, seed=0)
 
     def list_rows(self) -> list[tuple[Setup, str, int]]:
-        """Return setup, search and number of playouts of every measurement; setups with the fewest seats come first."""
+        """Return the setup, search and number of playouts of every measurement.
+
+        Setups with the fewest seats come first.
+        """
         others = {standard_setup(number) for number in STANDARD_PLAYERS} - {*self.setups}
         budgets = dict.fromkeys(self.setups, self.playouts)
         budgets |= dict.fromkeys(others, (self.also,) if self.also else ())
@@ -65,7 +68,7 @@ class Config(SeveralSetups):
 
 
 def measure(config: Config, console: Console) -> list[dict[str, Any]]:
-    """Measure win share and decision time for each setup, search and number of playouts; return the rows."""
+    """Measure win share and decision time; return a row for each setup, search and number of playouts."""
     rows = config.list_rows()
     views = {setup: draw_positions(setup, config.seed) for setup, _, _ in rows}
     times = {row: measure_milliseconds(f"{row[1]}:{row[2]}", views[row[0]]) for row in rows}
@@ -79,6 +82,7 @@ def measure(config: Config, console: Console) -> list[dict[str, Any]]:
             deals_per_part=DEALS_PER_PART,
             report=progress.report,
         )
+    results.raise_failure()
     return [
         {
             **describe_setup(setup),

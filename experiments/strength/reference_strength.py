@@ -1,8 +1,8 @@
 """Question: how strong is the reference player? `python -m experiments reference-strength --num-players 4`
 
 The reference player plays alone against copies of every player of the ladder (players in order of strength), and each
-of those alone against copies of the reference player. A search (`mc`, `ismcts`) without a number of playouts gets as
-many playouts as it can make in `--milliseconds` for a decision on one core of this machine.
+of these players plays alone against copies of the reference player. A search (`mc`, `ismcts`) without a number of
+playouts gets as many playouts as it can make in `--milliseconds` for a decision on one core of this machine.
 """
 
 import json
@@ -18,7 +18,7 @@ from agents.arena.blocks import Blocks
 from agents.arena.evaluate import build_table
 from agents.arena.matches import SEARCHES, Match, play_matches, summarize_pair
 from agents.registry import is_search
-from agents.tools.files import UserError, write_json
+from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_positive
@@ -45,7 +45,8 @@ class Config(OneSetup):
     search_deals: int = 500
     """Number of deals for each match in which a player searches with a fixed number of playouts, such as `mc:100`."""
     timed_deals: int = 60
-    """Number of deals for each match, which is slow, of the player against copies of a search with --milliseconds."""
+    """Number of deals for each match of the player alone against copies of a search with --milliseconds; these matches
+    are slow."""
     lone_deals: int = 180
     """Number of deals for each match of a search with --milliseconds, alone against copies of the player."""
     seed: int = SEEDS["reference strength"]
@@ -63,7 +64,11 @@ class Config(OneSetup):
 
 
 def list_matches(config: Config) -> dict[Match, int]:
-    """Return the number of deals of each match: the player against copies of each opponent, and the reverse."""
+    """Return the matches to play, with the number of deals of each: {match: deals}.
+
+    For each opponent there are two matches: the player alone against copies of the opponent, and the opponent alone
+    against copies of the player.
+    """
     matches = {}
     for other in config.against:
         is_timed = other in SEARCHES
@@ -76,7 +81,10 @@ def list_matches(config: Config) -> dict[Match, int]:
 
 
 def _read_playouts(search: str, config: Config) -> int:
-    """Return how many playouts a search can make in --milliseconds; this is measured once and saved in the folder."""
+    """Return how many playouts a search can make for a decision in --milliseconds on this machine.
+
+    The number is measured once; later calls read it from a file in the folder of the experiment.
+    """
     setup = config.chosen_setup
     path = config.out / f"playouts-{search}-{setup_name(setup)}-{config.milliseconds:g}ms.json"
     if not path.exists():
@@ -99,8 +107,7 @@ def play(matches: dict[Match, int], config: Config, console: Console) -> dict[Ma
                 deals_per_part=max(5, num_deals // 100),  # few deals mean slow players: save often
                 report=progress.report,
             )
-        for failure in results.failures:
-            raise UserError(f"{failure.code} failed: {failure.reason}")
+        results.raise_failure()
         blocks |= results.blocks
     return blocks
 
@@ -112,7 +119,10 @@ def measure(matches: dict[Match, int], config: Config, console: Console) -> dict
 
 
 def main(config: Config) -> None:
-    """Measure the player alone against copies of its opponents and the reverse; print and store the result."""
+    """Measure the player alone against copies of each opponent, and each opponent alone against copies of the player.
+
+    The results are printed as a table and stored.
+    """
     started, console = time.monotonic(), Console()
     results = measure(list_matches(config), config, console)
     console.print(build_table(results["pairs"]))

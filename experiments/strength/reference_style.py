@@ -1,8 +1,8 @@
 """Question: how does the reference player play? `python -m experiments reference-style`
 
-Two things are measured in games among copies of the player. The first is how often it raises, by the gain of a raise:
-the expected value of the sack minus the next bid and minus what a pass pays. The second is which card of its hand it
-places in which situation. Other players are measured for comparison.
+In games among copies of the player, one measurement is how often it raises, depending on the gain of a raise: the
+expected value of the sack minus the next bid and minus what a pass pays. Another is which card of its hand it places in
+which situation. Other players are measured for comparison.
 """
 
 import time
@@ -115,10 +115,11 @@ def play_decisions(code: str, config: Config) -> Decisions:
 
 
 def compute_frequency_column(games: np.ndarray, happened: np.ndarray, asked: np.ndarray, num_games: int) -> np.ndarray:
-    """Return a column [games] whose mean is the fraction of some decisions in which something happened.
+    """Return a value for each game; the mean of these values is the frequency of an event in decisions of the games.
 
-    games: index of the game of each decision, [N]. asked, happened: masks [N] of the decisions that count, and of those
-    in which it happened. The column is nan if fewer than MIN_GAMES games have a decision that counts.
+    games: index of the game of each decision, [N]. asked: mask [N] of the decisions that count. happened: mask [N] of
+    the decisions in which the event happened, for example a raise. Returns [num_games]. All values are nan if fewer
+    than MIN_GAMES games have a decision that counts.
     """
     counts = np.bincount(games[asked], minlength=num_games)
     if np.count_nonzero(counts) < MIN_GAMES:
@@ -127,7 +128,7 @@ def compute_frequency_column(games: np.ndarray, happened: np.ndarray, asked: np.
 
 
 def estimate_raises(decisions: Decisions, config: Config) -> list[Any]:
-    """Estimate how often a player raises, in bins (`GAINS`) of the gain that the raise would have."""
+    """Estimate how often a player raises, for each bin (`GAINS`) of the gain that a raise would have."""
     games, facts, actions = decisions
     number = np.digitize(facts["gain"], GAINS) - 1
     inside = facts["may_raise"] & (facts["gain"] < GAINS[-1] + 2)

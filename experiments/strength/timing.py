@@ -25,7 +25,10 @@ class _Recorder:
 
 
 def draw_positions(setup: Setup, seed: int) -> View:
-    """Return a random sample of NUM_POSITIONS decisions of one seat, from games among copies of `tuned`."""
+    """Return a random sample of NUM_POSITIONS decisions that one player takes in games among copies of `tuned`.
+
+    seed: seed of the games and of the sample.
+    """
     recorder = _Recorder("tuned")
     players = [recorder, *(agents.make("tuned") for _ in range(setup.seats - 1))]
     play_blocks(players, num_deals=NUM_DEALS, seed=seed, setup=setup)
@@ -37,7 +40,10 @@ def draw_positions(setup: Setup, seed: int) -> View:
 
 
 def measure_milliseconds(code: str, view: View) -> dict[str, float]:
-    """Measure the milliseconds that a player takes for a decision on one core, averaged over many positions."""
+    """Measure the milliseconds that a player takes for a decision on one core.
+
+    The time is averaged over the decisions of `view`. Returns the median of several measurements, with its interval.
+    """
     player, samples = agents.make(code), []
     player.act(view.take(np.arange(1)))
     for _ in range(REPETITIONS):

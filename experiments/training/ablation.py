@@ -1,10 +1,10 @@
-"""Question: which parts of the self-play trainer pay? `python -m experiments ablation`
+"""Question: which parts of the self-play trainer improve its policies? `python -m experiments ablation`
 
-The base is a training run with default settings; every variant changes one setting of it. Each is trained with several
-seeds for the same number of decisions. Each policy then plays alone against copies of the players in `OPPONENTS`, and
-alone against copies of the policies of the base. All variants get the same deals, so each is compared with the base
-deal by deal. If the settings of a variant name another variant in braces, the run gets the policy of that variant's run
-with the same seed.
+The base is a training run with default settings; every variant changes one setting of it. The base and each variant are
+trained with several seeds for the same number of decisions. Each policy then plays alone against copies of the players
+in `OPPONENTS`, and alone against copies of the policies of the base. All variants get the same deals, so each is
+compared with the base deal by deal. Settings of a variant may name another variant in braces. The name then stands for
+the policy of that other variant that was trained with the same seed.
 """
 
 import re
@@ -103,7 +103,11 @@ def create_config(variant: str, seed: int, config: Config) -> SelfplayConfig:
 
 
 def add_needed_variants(variants: Iterable[str]) -> list[str]:
-    """Return the names of the base and of `variants`, each after those whose trained policies are its opponents."""
+    """Return the names of all variants that must be trained so that the given variants can be compared.
+
+    These are the base, `variants`, and every variant whose trained policies are opponents in the training of one of
+    them. A variant comes after those that its training needs.
+    """
     complete = [BASE]
     for variant in variants:
         needed = find_needed_variants(variant)
@@ -112,12 +116,19 @@ def add_needed_variants(variants: Iterable[str]) -> list[str]:
 
 
 def count_levels(variant: str) -> int:
-    """Return how many steps of training must come before a variant, because it needs policies of other variants."""
+    """Return the level of a variant: how many generations of other variants must be trained before it.
+
+    The level is 0 if no trained policy of another variant is an opponent in its training, and 1 if only policies of
+    variants of level 0 are.
+    """
     return max((1 + count_levels(name) for name in find_needed_variants(variant)), default=0)
 
 
 def train_variants(variants: Sequence[str], config: Config) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Train every variant with every seed, needed variants first; yield variant, seed and what `train_run` returns."""
+    """Train every variant with every seed; yield the variant, the seed and the result of each training run.
+
+    Variants whose policies are opponents of other variants are trained first. A result is what `train_run` returns.
+    """
     for level in range(1 + max(map(count_levels, variants))):
         names = [(variant, seed) for seed in config.seeds for variant in variants if count_levels(variant) == level]
         runs = [(run_folder(variant, seed, config), create_config(variant, seed, config)) for variant, seed in names]
@@ -126,7 +137,7 @@ def train_variants(variants: Sequence[str], config: Config) -> Iterator[tuple[st
 
 
 def list_opponents(seed: int, config: Config) -> dict[str, list[str]]:
-    """Return the player codes of each kind of opponents that a policy with this training seed meets.
+    """Return the opponents that a policy with this training seed meets, as {kind: player codes}.
 
     A kind is one of the players in `OPPONENTS`, or the policies of the base that were trained with the other seeds.
     """
@@ -135,7 +146,10 @@ def list_opponents(seed: int, config: Config) -> dict[str, list[str]]:
 
 
 def measure_win_shares(variant: str, seed: int, config: Config) -> dict[str, np.ndarray]:
-    """Measure the win share of a policy alone against copies of each kind of opponents, by deal: {kind: [blocks]}."""
+    """Measure the win share of a trained policy alone against copies of each kind of opponents, for each deal.
+
+    Returns {kind: [blocks]}. The policy is that of one variant and training seed.
+    """
     player, setup = agents.make(f"net:{run_folder(variant, seed, config)}"), config.chosen_setup
     deals = {"num_deals": config.num_deals, "seed": SEEDS["ablation"]}
     return {

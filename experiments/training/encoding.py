@@ -81,7 +81,7 @@ TRAINERS = {"numbers and thermometers": MaskablePPOTrainer, "numbers alone": _Bl
 
 
 def create_config(seed: int, config: Config) -> MaskablePPOConfig:
-    """Return the settings of the training run for a training seed."""
+    """Return the settings of a short training run of MaskablePPO with the given training seed."""
     timesteps = config.total_timesteps
     return MaskablePPOConfig(**config.training_setup, seed=seed, total_timesteps=timesteps, curve_deals=20)
 
@@ -93,7 +93,7 @@ def measure_win_shares(trainer: MaskablePPOTrainer, code: str, config: Config) -
 
 
 def main(config: Config) -> None:
-    """Train with and without thermometers, evaluate all policies on the same deals and store the result."""
+    """Train players with and without thermometers, evaluate them on the same deals, and store the result."""
     started, console = time.monotonic(), Console()
     win_shares: dict[str, dict[str, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
     for seed in config.seeds:

@@ -1,7 +1,8 @@
 """Question: what does a default training run reach? `python -m experiments first-player --algorithm selfplay`
 
-Runs with several seeds are trained one after the other, each in a separate process, as a user would start them. The
-measured minutes are therefore those of a user.
+The answer is the win shares of the trained player and the minutes of training. Runs with several seeds are trained one
+after the other, each in a separate process, as a user would start them. The measured minutes are therefore those of a
+user.
 """
 
 import time
@@ -42,7 +43,11 @@ class Config(OneSetup):
 
 
 def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, float], path: Path, *, seats: int) -> None:
-    """Plot the learning curves (win share against decisions) of all training seeds, with a panel for each opponent."""
+    """Plot the learning curves (win share against decisions) of all training seeds, with a panel for each opponent.
+
+    ev: win shares of the player `ev` against the same opponents, drawn as lines to compare with. seats: number of
+    seats.
+    """
     codes = list(runs[0]["results"][0]["win_share"])
     figure = Figure(figsize=(4 * len(codes), 3.6), layout="constrained")
     axes = figure.subplots(1, len(codes), sharey=True)
@@ -76,7 +81,7 @@ def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
 
 
 def main(config: Config) -> None:
-    """Train a player with each seed, collect the win shares and minutes, store the result and plot it."""
+    """Train a player with each seed, collect the win shares and minutes of training, store the result and plot it."""
     started, runs, setup = time.monotonic(), [], config.chosen_setup
     default = load_trainer(config.algorithm).config_class.choose_defaults("auto")
     for seed in config.seeds:

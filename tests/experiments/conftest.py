@@ -10,5 +10,8 @@ from tests.support import forked
 
 @pytest.fixture(autouse=True)
 def _forked_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start the training runs of experiments from a server of processes; `monkeypatch.undo()` ends that."""
+    """Make experiments fork their training runs from a server, which is faster than new processes.
+
+    `monkeypatch.undo()` ends this.
+    """
     monkeypatch.setattr(runs, "subprocess", SimpleNamespace(run=forked.run))

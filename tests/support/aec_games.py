@@ -1,4 +1,4 @@
-"""Helpers for tests of the AEC face: environments in the middle of a game, and everything that they show."""
+"""Helpers for tests of the PettingZoo (AEC) environments: games in progress, and everything that they show."""
 
 import copy
 from typing import Any
@@ -28,13 +28,13 @@ def read_mask(env: Any) -> np.ndarray:
 
 
 def choose(env: Any, rng: np.random.Generator) -> int:
-    """Return a random legal action; in the auction often a pass or the lowest bid."""
+    """Return a random legal action of an environment; in an auction, often a pass or the lowest bid."""
     legal = np.flatnonzero(read_mask(env))
     return int(legal[0] if rng.random() < 0.4 else rng.choice(legal[:2]) if rng.random() < 0.5 else rng.choice(legal))
 
 
 def play_some(env: Any, steps: int, *, seed: int = 0) -> Any:
-    """Play up to `steps` decisions, stopping when the game is over."""
+    """Play up to `steps` random decisions in an environment, stop if the game is over, and return it."""
     rng = np.random.default_rng(seed)
     for _ in range(steps):
         if any(env.terminations.values()):
@@ -48,7 +48,7 @@ def play_out(env: Any, *, seed: int = 0) -> Any:
 
 
 def in_auction(players: int = 4, **settings: Any) -> raw_env:
-    """Return an environment in its first auction, the bid at 5, the second seat to act."""
+    """Return an environment in the first auction of a game: the first seat has bid 5, the second is to act."""
     env = raw_env(players, **settings)
     env.reset(seed=1, options={"deal": {"removed": [RABBIT] * players, "start_seat": 0}})
     for card in [C3, C8, M8, SMALL, C3][:players]:
@@ -58,7 +58,7 @@ def in_auction(players: int = 4, **settings: Any) -> raw_env:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal, arrays inside them to the last byte."""
+    """Return whether two values are equal; arrays inside them must also have equal types, shapes and bytes."""
     if isinstance(one, dict):
         return isinstance(other, dict) and list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if isinstance(one, np.ndarray):
@@ -67,7 +67,10 @@ def same(one: Any, other: Any) -> bool:
 
 
 def everything_shown(env: Any) -> dict[str, Any]:
-    """Return what the public methods show to all seats, and the number of decisions that each has taken."""
+    """Return everything that an environment shows of its game, to compare it with another environment.
+
+    It includes the number of decisions that each seat has taken, which is not public.
+    """
     raw = env.unwrapped
     return {
         "agents": env.agents[:],

@@ -45,7 +45,7 @@ class Eager:
 
 
 class Varied:
-    """Player in plain Python that varies with the seeds of its views."""
+    """Player in plain Python whose actions are random: the seeds in its views determine them."""
 
     def act(self, view: View) -> np.ndarray:
         pairs = zip(view.states, view.seeds, strict=True)
@@ -53,7 +53,7 @@ class Varied:
 
 
 class Plain:
-    """Another player behind a view, which the arena must ask instead of playing it by a kernel."""
+    """Player that acts as another player, but hides it, so that the arena must call `act` and not a kernel."""
 
     def __init__(self, player: Player) -> None:
         self.player = player
@@ -63,7 +63,7 @@ class Plain:
 
 
 class Spy(Plain):
-    """Player that keeps all views."""
+    """Player that acts as another player, and keeps all views that it receives."""
 
     def __init__(self, player: Player) -> None:
         super().__init__(player)
@@ -75,7 +75,11 @@ class Spy(Plain):
 
 
 class Trap(Plain):
-    """Player that acts as another, but answers `reaction(its actions, index)` where it sees `position`."""
+    """Player that acts as another player, but reacts in a given way, such as by an error, in one position.
+
+    position: bytes of the redacted state of this position. reaction: function of the other player's actions and of the
+    index of the position among them, whose result `act` returns.
+    """
 
     def __init__(self, player: Player, position: bytes, reaction: Callable[[np.ndarray, int], Any]) -> None:
         super().__init__(player)
@@ -101,7 +105,7 @@ many_games = pytest.mark.compiled("many games; the same kernels run in the other
 
 
 def assert_same(first: Blocks, second: Blocks) -> None:
-    """Assert that blocks are equal, bit for bit."""
+    """Check that two results of playing blocks are equal, bit for bit; fail the test if they differ."""
     assert (first.seats == second.seats).all()
     for name in MEASURES:
         assert first.measures[name].tobytes() == second.measures[name].tobytes(), name
@@ -115,7 +119,11 @@ class AecGame(NamedTuple):
 
 
 def play_by_aec(env: felicity_v0.raw_env, players: Sequence[Player], block: int, rotation: int) -> AecGame:
-    """Play one game of the arena, decision by decision, with the players' seeds from the documented formula."""
+    """Play one game of an arena block in the PettingZoo environment, to compare it with the arena's game.
+
+    The seeds of the players' decisions come from the documented formula. players: the players, before seats are drawn
+    for them. block, rotation: number of the deal, and of the rotation of the seats.
+    """
     n = len(players)
     dealt = draw_deal(standard_setup(n), game_seed(SEED, arena._DEAL_STREAM, block))
     stream = game_seed(game_seed(SEED, arena._PLAY_STREAM, block), rotation, 0)

@@ -7,7 +7,7 @@ from train.networks import ActorCritic
 
 
 def save_random_policy(folder: Path, *, seed: int = 0) -> None:
-    """Write a small policy that the self-play trainer could have made."""
+    """Write a small policy with random weights into a folder, as if the self-play trainer had trained it."""
     folder.mkdir(parents=True, exist_ok=True)
     layers = ActorCritic((8,), raises=True, seed=seed).layers()
     save_policy(folder, layers, open_mice=True, activation="relu", algorithm="selfplay", commit="none")

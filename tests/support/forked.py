@@ -1,4 +1,4 @@
-"""Processes for tests that run `python -m train`: forked from a server that has imported it, they start in no time."""
+"""Fast start of `python -m train` in tests: processes are forked from a server that has imported the modules."""
 
 import multiprocessing
 import os
@@ -21,7 +21,10 @@ def _run_module(name: str, arguments: list[str], output: str | None) -> None:
 
 
 def run(command: list[str], *, check: bool, stdout: IO[str] | None = None, stderr: Any = None) -> Any:
-    """Run `python -m NAME ...` as `subprocess.run` does; both outputs go to the file `stdout`, if given."""
+    """Execute `python -m NAME ...` in a forked process, and return its result as `subprocess.run` does.
+
+    stdout: file to which the process appends its output and its errors, if given.
+    """
     _, option, name, *arguments = command
     assert (option, check, stderr) == ("-m", False, stdout)
     process = _SERVER.Process(target=_run_module, args=(name, arguments, stdout and stdout.name))

@@ -37,7 +37,11 @@ def bid(mice: int) -> int:
 
 
 def new_game(players: int = 4, *, removed: Any = None, dummy: Any = None, start_seat: int = 0) -> State:
-    """Return a standard game just dealt; by default every seat and the dummy lack their rabbit."""
+    """Return the state of a standard game after its deal.
+
+    removed: card of each seat that is removed, by default the rabbit. dummy: cards of the dummy in order, by default
+    all but the rabbit.
+    """
     setup = standard_setup(players)
     default_dummy = tuple(card for card in setup.cards if card != RABBIT) if setup.dummy else ()
     dealt = Deal(tuple(removed or [RABBIT] * players), tuple(dummy or default_dummy), start_seat)
@@ -45,7 +49,7 @@ def new_game(players: int = 4, *, removed: Any = None, dummy: Any = None, start_
 
 
 def play(state: State, *actions: int) -> State:
-    """Play these actions, each of which must be legal; return `state`."""
+    """Play actions in a game, each of which must be legal, and return `state`, which they change."""
     for action in actions:
         assert is_legal(state, action), f"{action} by seat {state.seat}"
         step(state, action)
@@ -53,30 +57,41 @@ def play(state: State, *actions: int) -> State:
 
 
 def auction(players: int = 4, cards: Any = None, **dealt: Any) -> State:
-    """Return a standard game after `cards` were placed in its first round, the start player's first."""
+    """Return the state of a standard game at the beginning of its first auction.
+
+    cards: the cards placed in the row, beginning with the start seat; by default every seat places the cat worth 3.
+    dealt: arguments of `new_game` that set the deal.
+    """
     return play(new_game(players, **dealt), *(cards or [C3] * players))
 
 
 def play_round(state: State, *actions: int, cards: Any = None) -> State:
-    """Play a round: the seats place `cards`, or their lowest; `actions` are those of the auction."""
+    """Play one round of a game, and return `state`, which it changes.
+
+    cards: the cards that the seats place, in their order; by default each places its lowest. actions: all actions of
+    the auction.
+    """
     for k in range(state.num_seats):
         play(state, lowest_card(state) if cards is None else cards[k])
     return play(state, *actions)
 
 
 def lowest_card(state: State) -> int:
-    """Return the first card in the hand of the seat to act."""
+    """Return the card with the lowest number in the hand of the seat to act."""
     return next(card for card in range(10) if state.hands[state.seat] >> card & 1)
 
 
 def make_view(states: np.ndarray, seeds: np.ndarray) -> View:
-    """Return the decisions of the seats to act in `states`, redacted for them."""
+    """Return the decisions of the seats to act in `states` as a view, which shows no hidden cards (redacted).
+
+    states: STATE [B]. seeds: integers [B], one for each decision.
+    """
     seats = states["seat"].astype(np.int64)
     return View.make_unchecked(redact(states, seats), seats, seeds.astype(np.uint64))
 
 
 def decide(player: Player, state: State, seed: int = 0) -> int:
-    """Return the action that the player takes for the seat to act."""
+    """Return the action that a player chooses for the seat to act in `state`."""
     return int(player.act(make_view(np.array([state], STATE), np.array([seed])))[0])
 
 

@@ -1,4 +1,4 @@
-"""Folders that tests read."""
+"""Paths of the project's folders that tests read."""
 
 from pathlib import Path
 

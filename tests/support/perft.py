@@ -1,6 +1,7 @@
-"""Game-tree counts, as in chess programs: a test of all rules against exact numbers from other programs.
+"""Counts of all games that a setup allows ("perft" in chess programs), to test the rules.
 
-A decision is a state in which the acting seat has more than one legal action.
+The counts are compared with exact numbers from other programs. A decision is a state in which the acting seat has more
+than one legal action.
 """
 
 from itertools import permutations, product
@@ -13,7 +14,10 @@ from felicity_env.kernel import kernel
 
 @kernel
 def _count_from(stack, depth, counts):
-    """Add the terminal histories and decisions below stack[depth] to counts[0] and counts[1]."""
+    """Count the finished games and the decisions that can follow the state stack[depth].
+
+    The numbers are added to counts[0] and counts[1]. Deeper entries of `stack`, STATE [N], are overwritten.
+    """
     if is_terminal(stack[depth]):
         counts[0] += 1
         return
@@ -27,9 +31,10 @@ def _count_from(stack, depth, counts):
 
 
 def perft(setup: Setup, *, start_seat: int = 0) -> tuple[int, int]:
-    """Return (terminal histories, decision nodes) of `setup` over all removed cards and all orders of the dummy.
+    """Return how many different complete games a setup allows, and how many decisions occur in its game tree.
 
-    The dummy's cards past the last round are never turned, but they count as different deals.
+    All removed cards and all orders of the dummy are tried. The dummy's cards past the last round are never turned, but
+    they count as different deals.
     """
     stack = np.zeros(1000, STATE)
     counts = np.zeros(2, np.int64)

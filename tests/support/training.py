@@ -1,4 +1,4 @@
-"""Helpers for tests of training: a short run in this process, its settings, its files."""
+"""Helpers for tests of training: a short training run in the process of the test, its settings, its files."""
 
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields
@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
 
 
 def train(*arguments: object) -> Outcome:
-    """Run `python -m train` in this process."""
+    """Execute `python -m train` with these arguments in this process; return its exit status and output."""
     output, errors = StringIO(), StringIO()
     with redirect_stdout(output), redirect_stderr(errors):
         try:
@@ -49,13 +49,19 @@ def train(*arguments: object) -> Outcome:
 
 
 def choose_cpu(algorithm: str) -> list[str]:
-    """Return the options that make an algorithm train on the CPU; one without a choice does so anyway."""
+    """Return the command-line options that make an algorithm train on the CPU.
+
+    The list is empty for an algorithm that has no choice, because it always trains on the CPU.
+    """
     names = {field.name for field in fields(load_trainer(algorithm).config_class)}
     return ["--device", "cpu"] if "device" in names else []
 
 
 def short_run(run: Path) -> tuple[Path, Outcome]:
-    """Train a whole run with a few points in its curve."""
+    """Train a short run to its end in the folder `run`, and return the folder and the outcome of the command.
+
+    Its learning curve has a few points.
+    """
     return run, train(*TINY, "--curve-every", "2048", "--out", run)
 
 
@@ -64,7 +70,7 @@ def plain(text: str) -> str:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return the content of all files but the lock."""
+    """Return the content of each file in a folder, by path, without the file that locks the folder."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != ".lock"]
     return {str(path): path.read_bytes() for path in files}
 
