@@ -9,6 +9,7 @@ GROUPS = {
     "questions": {
         "ladder": Verb("experiments.strength.ladder", "Which player of the ladder beats which?"),
         "budget": Verb("experiments.strength.budget", "What does a larger search budget buy, and what does it cost?"),
+        "exact": Verb("experiments.exact.question", "What do exact solutions of small games say?"),
         "exploit": Verb("experiments.strength.exploit", "How far can a player be exploited?"),
         "reference-strength": Verb("experiments.strength.reference_strength", "How strong is the reference player?"),
         "reference-style": Verb("experiments.strength.reference_style", "How does the reference player play?"),

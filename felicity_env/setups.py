@@ -1,6 +1,6 @@
 """Setups of the game by name, such as `standard-4`, and setups that users define in JSON files.
 
-To add a setup, add an entry to `SMALL_SETUPS`, or to `SETUPS` if the rules define it. All commands then accept its name.
+To add a setup, add an entry to `SMALL_SETUPS`, or to `SETUPS` if the rules define it. All commands then accept it.
 """
 
 import hashlib

@@ -7,7 +7,7 @@ import numpy as np
 
 from experiments.exact.tree import GameTree
 from felicity_env import Batch, Player, Setup
-from felicity_env.game import DUMMY, PLACE, State, is_terminal
+from felicity_env.game import DUMMY, PLACE, State
 from felicity_env.game_record import list_cards
 
 Beliefs = list[dict[int, float]]  # for each seat, and last for the dummy if there is one: {last card: probability}

@@ -1,0 +1,112 @@
+"""Question: what do exact solutions of small games say about training and measuring? `python -m experiments exact`
+
+CFR+ solves small setups and last rounds of real games. On a small setup with two seats, the reference recipe is trained
+and the exact NashConv of its policies is measured along the curve; and responses are trained to some players, in the
+way that the question `exploit` trains them, and compared with exact best responses.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from agents.tools.settings import check_at_least, check_seeds
+from experiments.exact.equilibria import solve_last_rounds, solve_setup
+from experiments.exact.learning import measure_response, train_with_curve
+from experiments.recipes.reference import RECIPE
+from experiments.results import write_result
+from experiments.settings import check_players
+from experiments.strength import exploit
+from felicity_env.setups import find_setup
+
+
+@dataclass(frozen=True)
+class Config:
+    """Solve small games exactly, and compare training and approximate best responses with the solutions."""
+
+    resumes: ClassVar[bool] = False
+    two_seats: str = "small-2"
+    """Setup with two seats that is solved, and on which policies and responses are trained."""
+    three_seats: str = "small-3"
+    """Setup with three seats that is solved; more seats have no guarantee that CFR+ approaches an equilibrium."""
+    iterations: tuple[int, ...] = (2000, 1000)
+    """Number of iterations of CFR+ for the setup with two and for that with three seats; more come closer."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Training seeds of the policies and of the responses."""
+    total_timesteps: int = 6_000_000
+    """Number of decisions to learn from in the training of each policy."""
+    response_timesteps: int = 2_000_000
+    """Number of decisions to learn from in the training of each response."""
+    points: int = 12
+    """Number of points of each training curve at which the NashConv is computed."""
+    targets: tuple[str, ...] = ("random", "anchor", "ev", "tuned", "net")
+    """Players to which responses are trained."""
+    last_rounds: int = 4
+    """Number of last rounds that are solved for each standard setup."""
+    most_mice: int = 8
+    """Largest number of mice of a seat in a last round; each more doubles the size of its tree."""
+
+    def __post_init__(self) -> None:
+        check_seeds(self.seeds)
+        check_players(self, "targets")
+        check_at_least(self, total_timesteps=1, response_timesteps=1, points=1, last_rounds=1, most_mice=0)
+        for setup in (self.two_seats, self.three_seats):
+            find_setup(setup)
+
+
+def measure(config: Config, console: Console) -> dict[str, Any]:
+    """Solve, train and compare; return all results, and print each as soon as it is known."""
+    results: dict[str, Any] = {"equilibria": [], "last_rounds": [], "training": [], "responses": []}
+    for setup, iterations in zip((config.two_seats, config.three_seats), config.iterations, strict=True):
+        row = solve_setup(setup, iterations)
+        results["equilibria"].append(row)
+        console.print(f"{setup}: NashConv {row['curve'][-1]['nash_conv']:.4f} of CFR+", highlight=False)
+    for setup in ("standard-3", "standard-4", "standard-5"):
+        options: dict[str, Any] = {"count": config.last_rounds, "most_mice": config.most_mice, "num_iterations": 200}
+        results["last_rounds"] += solve_last_rounds(setup, players=("net", "tuned"), seed=0, **options)
+    worst = max(row["nash_conv"] for row in results["last_rounds"])
+    console.print(f"{len(results['last_rounds'])} last rounds: NashConv at most {worst:.4f}", highlight=False)
+    for seed in config.seeds:
+        options = {"total_timesteps": config.total_timesteps, "points": config.points}
+        run = train_with_curve(config.two_seats, RECIPE, seed=seed, **options)
+        results["training"].append(run)
+        console.print(f"seed {seed}: NashConv {run['curve'][-1]['nash_conv']:.4f} after training", highlight=False)
+    settings = exploit.list_settings(exploit.Config()) | {"total_timesteps": config.response_timesteps}
+    for target in config.targets:
+        rows = [measure_response(config.two_seats, target, settings, seed=seed) for seed in config.seeds]
+        results["responses"] += rows
+        best = max(rows, key=lambda row: row["found_gain"])
+        text = f"{target}: a response gains {best['found_gain']:.3f}, an exact one {best['exact_gain']:.3f}"
+        console.print(text, highlight=False)
+    return results
+
+
+def plot(results: dict[str, Any], config: Config, path: Path) -> None:
+    """Plot the NashConv over the iterations of CFR+, and over the decisions of training."""
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    solving, training = figure.subplots(1, 2)
+    for row in results["equilibria"]:
+        curve = row["curve"]
+        solving.plot([p["iterations"] for p in curve], [p["nash_conv"] for p in curve], marker="o", label=row["setup"])
+    solving.set(title="CFR+", xlabel="iterations", ylabel="NashConv (win share)", xscale="log", yscale="log")
+    solving.legend()
+    for run in results["training"]:
+        curve = run["curve"]
+        steps = [point["timesteps"] / 1e6 for point in curve]
+        training.plot(steps, [point["nash_conv"] for point in curve], marker="o", label=f"seed {run['seed']}")
+    training.set(title=f"reference recipe on {config.two_seats}", xlabel="million decisions", yscale="log")
+    training.legend()
+    for axis in (solving, training):
+        axis.grid(alpha=0.3)
+    figure.savefig(path, dpi=110)
+
+
+def main(config: Config) -> None:
+    """Solve, train and compare, store the result and plot it."""
+    started = time.monotonic()
+    results = measure(config, Console())
+    path = write_result("exact", config, results, started=started)
+    plot(results, config, path.with_suffix(".png"))
