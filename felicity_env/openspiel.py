@@ -46,7 +46,7 @@ def _describe(setup: Setup) -> pyspiel.GameInfo:
     auction = sum(setup.mouse_cards) * setup.rounds + setup.mice + setup.seats  # bids increase, and everybody may pass
     return pyspiel.GameInfo(
         num_distinct_actions=NUM_ACTIONS,
-        max_chance_outcomes=max(len(setup.cards), setup.seats),
+        max_chance_outcomes=max(setup.seats, 1 + max(setup.cards)),  # draws are numbers of seats and cards
         num_players=setup.seats,
         min_utility=0.0,
         max_utility=1.0,

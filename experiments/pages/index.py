@@ -17,6 +17,7 @@ NO_RESULT = {  # questions that store no result, and the reason
     "site": "It writes `build/docs` and stores no result.",
 }
 NOT_MEASURED = "Not measured yet."  # of a question whose result is not stored yet
+GAIN_THAT_COUNTS = 0.05  # win share that an exact response gains at least, so that a share of it can be compared
 RESUMED = ("tune",)  # questions whose stored result was resumed, so that its seconds are not those of the whole
 
 
@@ -102,6 +103,18 @@ def _answer_exploit(results: Sequence[Result]) -> str:
     ordered = sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
     gains = (f"{stored['results']['gain']['value']:+.2f} against `{stored['config']['target']}`" for stored in ordered)
     return f"at least by this much win share over par: {', '.join(gains)}"
+
+
+def _answer_exact(results: Sequence[Result]) -> str:
+    result = results[0]["results"]
+    solved = ", ".join(f"{row['curve'][-1]['nash_conv']:.4f} in {row['setup']}" for row in result["equilibria"])
+    trained = max(run["curve"][-1]["nash_conv"] for run in result["training"])
+    shares = {row["target"]: 0.0 for row in result["responses"] if row["exact_gain"] >= GAIN_THAT_COUNTS}
+    for row in result["responses"]:
+        if row["target"] in shares:
+            shares[row["target"]] = max(shares[row["target"]], row["found_gain"] / row["exact_gain"])
+    found = f"trained responses find at least {min(shares.values()):.0%} of what exact ones gain"
+    return f"NashConv of CFR+: {solved}; of the reference recipe: at most {trained:.3f}; {found}"
 
 
 def _answer_reference_strength(results: Sequence[Result]) -> str:
@@ -229,6 +242,7 @@ def _answer_tune(results: Sequence[Result]) -> str:
 ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "ladder": _answer_ladder,
     "budget": _answer_budget,
+    "exact": _answer_exact,
     "exploit": _answer_exploit,
     "reference-strength": _answer_reference_strength,
     "reference-style": _answer_reference_style,

@@ -1,22 +1,33 @@
 """Exact ground: trees of small games, best responses and equilibria, compared with other ways to compute them."""
 
 from collections import defaultdict
+from io import StringIO
 from itertools import product
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+import agents
+from experiments.exact import question
+from experiments.exact.cfr import solve
+from experiments.exact.last_round import believe_uniformly, build_last_round, draw_last_rounds
+from experiments.exact.learning import compute_response_gain
+from experiments.exact.policies import tabulate
 from experiments.exact.tree import GameTree, list_deals
-from experiments.exact.values import compute_values, find_best_response
-from felicity_env.game import Setup, is_terminal, rank
+from experiments.exact.values import compute_gains, compute_values, find_best_response
+from felicity_env import View
+from felicity_env.game import STATE, Setup, is_terminal, rank, step
 from felicity_env.game_record import initial_states, list_legal_actions
-from felicity_env.information import Recall
+from felicity_env.information import Recall, redact
+from felicity_env.setups import SMALL_SETUPS, find_setup
+from tests.support.experiments import save_random_policy
 
-TINY = Setup(seats=2, mouse_cards=(1,), bank=2, mice=1, rounds=1, cards=(0, 8, 5))
+TINY = SMALL_SETUPS["tiny-2"]
 SMALL = {
     "two seats": Setup(seats=2, mouse_cards=(2,), bank=4, mice=2, rounds=2, cards=(0, 3, 8)),
-    "two seats and a dummy": Setup(seats=2, mouse_cards=(2,), bank=4, dummy=True, mice=2, rounds=2, cards=(0, 3, 8)),
-    "three seats": Setup(seats=3, mouse_cards=(1, 2), bank=6, mice=1, rounds=2, cards=(0, 3, 8)),
+    "two seats and a dummy": Setup(seats=2, mouse_cards=(2,), bank=4, dummy=True, mice=1, rounds=2, cards=(0, 3, 8)),
+    "three seats": Setup(seats=3, mouse_cards=(1, 2), bank=6, mice=1, rounds=1, cards=(0, 3, 8)),
 }
 
 
@@ -88,3 +99,104 @@ def test_a_best_response_equals_the_best_of_all_plans():
     )
     assert find_best_response(game, policy, 0)[1] == pytest.approx(best, abs=1e-12)
     assert best > compute_values(game, policy)[0]
+
+
+def test_cfr_comes_close_to_an_equilibrium_with_two_seats():
+    game = GameTree.from_setup(SMALL_SETUPS["small-2"])
+    *_, policy = solve(game, 500)
+    assert 0 <= compute_gains(game, policy).sum() < 0.002
+    assert compute_gains(game, game.uniform_policy()).sum() > 0.5
+
+
+def play_everything(setup, player):
+    """Return the mean win share of each seat over all deals of a setup, with one player in all seats."""
+    shares = []
+    for deal in list_deals(setup):
+        states = initial_states(setup, deal)
+        while not is_terminal(states[0]):
+            seats = states["seat"].astype(np.int64)
+            view = View.make_unchecked(redact(states, seats), seats, np.zeros(1, np.uint64))
+            step(states[0], int(player.act(view)[0]))
+        shares.append(win_shares(states[0]))
+    return np.mean(shares, axis=0)
+
+
+@pytest.mark.parametrize("name", ["tiny-2", "small-2"])
+def test_a_player_without_randomness_wins_in_the_tree_what_it_wins_in_all_games(name):
+    setup, player = SMALL_SETUPS[name], agents.make("ev")
+    game = GameTree.from_setup(setup)
+    policy = tabulate(game, player, draws=1)
+    assert set(policy.tolist()) == {0.0, 1.0}
+    assert compute_values(game, policy) == pytest.approx(play_everything(setup, player), abs=1e-12)
+
+
+def test_a_network_has_its_own_probabilities_in_the_table(tmp_path, games):
+    save_random_policy(tmp_path)
+    game, player = games["two seats"], agents.make(f"net:{tmp_path}")
+    policy = tabulate(game, player)
+    assert np.add.reduceat(policy, game.tree.first_action[:-1]) == pytest.approx(1, abs=1e-6)
+    seats = game.states["seat"].astype(np.int64)
+    view = View.make_unchecked(game.states, seats, np.zeros(len(seats), np.uint64))
+    first = game.tree.first_action[:-1]
+    assert policy[first] == pytest.approx(player.probabilities(view)[np.arange(len(seats)), game.actions[first]])
+
+
+def test_a_best_response_gains_all_that_there_is_to_gain(games):
+    game = games["three seats"]
+    target = game.uniform_policy()
+    response = target.copy()
+    entry_seats = np.repeat(game.states["seat"], np.diff(game.tree.first_action))
+    for seat in range(3):
+        best, _ = find_best_response(game, target, seat)
+        response = np.where(entry_seats == seat, best, response)
+    assert compute_response_gain(game, response, target) == pytest.approx(compute_gains(game, target).mean())
+    assert compute_response_gain(game, target, target) == 0
+
+
+@pytest.mark.parametrize("setup", ["standard-3", "standard-4"])
+def test_a_last_round_is_solved_from_stated_beliefs(setup):
+    start = next(draw_last_rounds(find_setup(setup), agents.make("reckless"), most_mice=3, seed=5))
+    assert start.dtype == STATE
+    assert start[0].mice.max() <= 3
+    beliefs = believe_uniformly(start[0])
+    game = build_last_round(start, beliefs)
+    assert game.tree.weights.tolist() == [1 / 16] * 16  # two cards are possible in each of four sets
+    *_, policy = solve(game, 100)
+    assert compute_gains(game, policy).sum() < 0.01
+    certain = build_last_round(start, [{next(iter(belief)): 1.0} for belief in beliefs])
+    assert certain.tree.weights.tolist() == [1.0]
+    assert certain.num_sets < game.num_sets
+
+
+def test_a_setup_that_is_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr("experiments.exact.tree.MAX_NODES", 1000)
+    with pytest.raises(ValueError, match="the game is too large: its tree has more than 1,000 nodes"):
+        GameTree.from_setup(SMALL_SETUPS["small-2"])
+
+
+def test_the_question_solves_trains_and_compares(monkeypatch):
+    small = {"num_envs": 32, "num_steps": 8, "batch_size": 64, "hidden_sizes": (8,)}
+    monkeypatch.setattr(question, "RECIPE", small)
+    monkeypatch.setattr(question.exploit, "list_settings", lambda config: small)
+    config = question.Config(
+        two_seats="tiny-2",
+        three_seats="tiny-2",
+        iterations=(8, 4),
+        seeds=(0,),
+        total_timesteps=1,
+        response_timesteps=1,
+        points=1,
+        targets=("ev",),
+        last_rounds=1,
+        most_mice=1,
+    )
+    results = question.measure(config, Console(file=StringIO()))
+    first, second = results["equilibria"]
+    assert [point["iterations"] for point in first["curve"]] == [1, 2, 4, 8]
+    assert second["curve"] == first["curve"][:3]
+    assert [row["setup"] for row in results["last_rounds"]] == ["standard-3", "standard-4", "standard-5"]
+    (run,) = results["training"]
+    assert run["curve"][0]["timesteps"] == 0
+    assert 0 < run["curve"][0]["nash_conv"] < 2
+    (row,) = results["responses"]
+    assert row["found_gain"] <= row["exact_gain"]

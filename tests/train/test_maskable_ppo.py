@@ -124,13 +124,13 @@ def test_past_policies_are_stored_and_the_entropy_bonus_falls_in_the_course_of_t
 
 def test_learning_rate_and_entropy_bonus_follow_the_schedule_of_the_settings(tmp_path):
     config = small_config(learning_rate=0.01, ent_coef=0.04, ent_coef_end=0.02, curve_every=10**6)
-    assert config.compute_schedule(0) == (0.01, 0.04)
-    assert config.compute_schedule(1024) == pytest.approx((0.0075, 0.035))
-    assert config.compute_schedule(9999) == pytest.approx((0.0, 0.02))
+    assert config.compute_schedule(0) == {"learning_rate": 0.01, "ent_coef": 0.04}
+    assert config.compute_schedule(1024) == pytest.approx({"learning_rate": 0.0075, "ent_coef": 0.035})
+    assert config.compute_schedule(9999) == pytest.approx({"learning_rate": 0.0, "ent_coef": 0.02})
     trainer = MaskablePPOTrainer(config, tmp_path)
     with Progress(Console(file=StringIO()), config.total_timesteps, 0) as progress:
         assert trainer.learn(progress)
-    last = trainer.model.policy.optimizer.param_groups[0]["lr"], trainer.model.ent_coef
+    last = {"learning_rate": trainer.model.policy.optimizer.param_groups[0]["lr"], "ent_coef": trainer.model.ent_coef}
     assert last == pytest.approx(config.compute_schedule(3 * 1024))  # before the last of four updates
 
 

@@ -6,6 +6,8 @@ import torch
 
 import agents
 from agents.network import forward
+from felicity_env import describe
+from felicity_env.game import PASS
 from tests.support.selfplay_runs import create_trainer
 from train.selfplay import SelfplayTrainer, compute_explained_variance
 
@@ -64,14 +66,15 @@ def test_minibatches_hold_every_decision_once_an_epoch(tmp_path):
     assert half == 11
 
 
-def test_learning_rate_and_entropy_bonus_fall_in_a_line(tmp_path):
-    trainer = create_trainer(tmp_path, learning_rate=0.01, ent_coef=0.04, ent_coef_end=0.02, total_timesteps=10_000)
+def test_learning_rate_and_weights_of_the_prior_change_in_a_line(tmp_path):
+    weights = {"bidding_coef": 0.04, "bidding_coef_end": 0.02, "placing_coef": 0.1, "placing_coef_end": 0.3}
+    trainer = create_trainer(tmp_path, learning_rate=0.01, **weights, total_timesteps=10_000)
     trainer.timesteps = 2500
     given, update_policy = [], trainer.update_policy
-    trainer.update_policy = lambda data, ent_coef: given.append(ent_coef) or update_policy(data, ent_coef)
+    trainer.update_policy = lambda data, schedule: given.append(schedule) or update_policy(data, schedule)
     trainer.run_iteration()
     assert trainer.optimizer.param_groups[0]["lr"] == pytest.approx(0.0075)
-    assert given == [pytest.approx(0.035)]
+    assert given == [pytest.approx({"learning_rate": 0.0075, "bidding_coef": 0.035, "placing_coef": 0.15})]
 
 
 def disturb(network: torch.nn.Module, seed: int) -> None:
@@ -79,6 +82,13 @@ def disturb(network: torch.nn.Module, seed: int) -> None:
     with torch.no_grad():
         for parameter in network.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+
+
+def compute_prior(observation: np.ndarray, legal: np.ndarray) -> np.ndarray:
+    """Return the probability of each legal action in which every mouse above the lowest raise is e^2 times as rare."""
+    lowest = describe(observation)["high_bid"] + 1
+    weights = np.exp([-2.0 * max(0, action - PASS - lowest) for action in legal])
+    return weights / weights.sum()
 
 
 def compute_by_hand(
@@ -92,32 +102,44 @@ def compute_by_hand(
     now, before = (np.exp(each) / np.exp(each).sum() for each in (logits, slow))
     ratio = now[legal == data["actions"][index]].item() / np.exp(data["log_probabilities"][index])
     bounded = min(max(ratio, 0.9), 1.1)
+    prior = compute_prior(data["observations"][index], legal)
+    weight = 0.05 if PASS in legal else 0.2
     return [
         -min(ratio * advantage[index], bounded * advantage[index]),
         (value - data["returns"][index]) ** 2,
-        (now * np.log(now)).sum(),
+        weight * (now * np.log(now / prior)).sum(),
         (now * np.log(now / before)).sum(),
         ratio - 1 - np.log(ratio),
         abs(ratio - 1) > 0.1,
     ]
 
 
-def test_the_loss_is_that_of_ppo_with_entropy_and_kl_computed_by_hand(tmp_path):
-    trainer = create_trainer(tmp_path, precision="float32", clip_coef=0.1, vf_coef=0.7, kl_coef=0.3)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_loss_is_that_of_ppo_with_divergences_from_prior_and_average_computed_by_hand(normalize, tmp_path):
+    trainer = create_trainer(
+        tmp_path,
+        precision="float32",
+        clip_coef=0.1,
+        vf_coef=0.7,
+        kl_coef=0.3,
+        prior="e2",
+        normalize_advantage=normalize,
+    )
     disturb(trainer.policy, 1)
     trainer.collect_rollout()
     data = trainer.prepare_data()
     disturb(trainer.policy, 2)
     disturb(trainer.average, 3)
-    loss, parts = trainer.compute_loss(data, 0.05)
+    loss, parts = trainer.compute_loss(data, {"bidding_coef": 0.05, "placing_coef": 0.2})
     arrays = {name: tensor.numpy() for name, tensor in data.items()}
-    advantage = (arrays["advantages"] - arrays["advantages"].mean()) / arrays["advantages"].std()
+    advantage = arrays["advantages"] - arrays["advantages"].mean()
+    advantage = advantage / advantage.std() if normalize else advantage
     expected = np.mean([compute_by_hand(trainer, arrays, advantage, index) for index in range(len(advantage))], axis=0)
-    losses = ("policy_gradient_loss", "value_loss", "entropy_loss", "kl_loss")
+    losses = ("policy_gradient_loss", "value_loss", "prior_loss", "kl_loss")
     found = [parts[name].item() for name in (*losses, "approx_kl", "clip_fraction")]
     assert 0 < expected[-1] < 1
     assert found == pytest.approx(expected, rel=1e-4)
-    assert loss.item() == pytest.approx(expected[:4] @ [1, 0.7, 0.05, 0.3], rel=1e-4)
+    assert loss.item() == pytest.approx(expected[:4] @ [1, 0.7, 1, 0.3], rel=1e-4)
 
 
 def test_the_explained_variance_is_one_for_a_critic_that_foresees_all_and_none_for_one_that_knows_nothing():
@@ -135,6 +157,37 @@ def test_the_average_policy_follows_slowly_or_stays(tmp_path, decay):
     for old, slow, now in zip(before, trainer.average.parameters(), trainer.policy.parameters(), strict=True):
         assert torch.allclose(slow, decay * old + (1 - decay) * now, atol=1e-6)
     assert any((now != old).any() for old, now in zip(before, trainer.policy.parameters(), strict=True))
+
+
+def test_with_mean_weights_the_policy_is_the_mean_over_about_the_last_tenth_of_training(tmp_path):
+    trainer = create_trainer(tmp_path, mean_weights=True)
+    weights = []
+    for _ in range(2):
+        trainer.run_iteration()
+        weights.append(trainer.policy.layers()[0][0])
+    assert trainer.layers()[0][0] == pytest.approx(weights[0] / 11 + weights[1] * 10 / 11, abs=1e-6)
+    trainer.updates = 991
+    before = trainer.layers()[0][0]
+    trainer.run_iteration()
+    now = trainer.policy.layers()[0][0]
+    assert trainer.layers()[0][0] == pytest.approx(before + (now - before) * 10 / 1001, abs=1e-6)
+
+
+def test_without_mean_weights_the_policy_is_the_last(tmp_path):
+    trainer = create_trainer(tmp_path)
+    trainer.run_iteration()
+    assert (trainer.layers()[0][0] == trainer.policy.layers()[0][0]).all()
+
+
+def test_a_policy_with_logits_for_raises_begins_as_the_prior(tmp_path):
+    trainer = create_trainer(tmp_path, raises=True, prior="e2", precision="float32")
+    trainer.batch.play_random(60)
+    masks, observations = torch.from_numpy(trainer.batch.action_masks == 1), trainer.batch.observations
+    with torch.inference_mode():
+        found = trainer.policy.log_probabilities(torch.from_numpy(observations), masks).exp().numpy()
+    for row, mask, observation in zip(found, trainer.batch.action_masks, observations, strict=True):
+        legal = np.flatnonzero(mask)
+        assert row[legal] == pytest.approx(compute_prior(observation, legal), abs=0.05)
 
 
 @pytest.mark.parametrize("raises", [False, True])

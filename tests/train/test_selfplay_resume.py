@@ -209,7 +209,7 @@ def test_a_run_leaves_what_any_other_trainer_leaves(complete_run):
     assert json.loads((complete_run / "policy.json").read_text())["activation"] == "relu"
     (logs,) = (complete_run / "logs").iterdir()
     columns = (logs / "progress.csv").read_text().splitlines()[0].split(",")
-    losses = {f"train/{name}_loss" for name in ("policy_gradient", "value", "entropy")}
+    losses = {f"train/{name}_loss" for name in ("policy_gradient", "value", "prior")}
     learning = {f"train/{name}" for name in ("approx_kl", "clip_fraction", "explained_variance", "learning_rate")}
     assert {*losses, *learning, "time/fps", "time/total_timesteps", "win_share/standard-4_anchor"} <= set(columns)
 
