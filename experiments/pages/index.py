@@ -267,7 +267,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
         {"raw_env": "malformed actions in PettingZoo", "Batch": "in `Batch`"},
     ),
     "damage": _answer_check(
-        "each refused in one line, or read as a valid game or with unchanged content",
+        "each refused in one line, or a text that is read as a valid game",
         {
             "texts": "damaged texts",
             "policies": "policies",
