@@ -379,7 +379,7 @@ class SelfplayTrainer:
 
     @torch.no_grad()
     def _update_averages(self) -> None:
-        """Move the slow average and the mean over the last tenth of all updates towards the present weights."""
+        """Move the slow average and the mean over the last tenth of all updates towards the current weights."""
         rates = {self.average: 1 - self.config.average_decay, self.mean: 10 / (9 + self.updates)}
         for networks, rate in rates.items():
             for mean, current in zip(networks.parameters(), self.policy.parameters(), strict=True):
