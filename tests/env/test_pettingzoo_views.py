@@ -9,7 +9,7 @@ import agents
 from felicity_env import Batch, felicity_v0, pettingzoo_env
 from felicity_env.game import NO_CARD, slot_owner
 from felicity_env.game_record import Deal, Game
-from felicity_env.information import redact, resample
+from felicity_env.information import information_state, redact, resample
 from felicity_env.observation import describe
 from felicity_env.pettingzoo_env import raw_env
 from felicity_env.random_stream import decision_seed, game_seed
@@ -218,7 +218,7 @@ def test_a_view_replays_no_game_and_plays_no_step(monkeypatch):
     for _ in range(3):
         assert len(env.view()) == 1
     assert calls == []
-    assert env.information_state(1)
+    assert not list(env.game.states())
     assert calls == ["states"]  # the count works
 
 
@@ -238,3 +238,19 @@ def test_the_seeds_of_views_count_the_decisions_of_each_seat_from_the_start(play
 def test_at_the_end_of_a_game_there_is_no_view_of_it():
     with pytest.raises(ValueError, match="the game is over: no seat is to act"):
         play_out(new_env()).view()
+
+
+def test_the_information_state_is_kept_up_however_often_it_is_asked_for():
+    often, once = raw_env(3), raw_env(3)
+    rng = np.random.default_rng(4)
+    for seed in (1, 2):
+        for env in (often, once):
+            env.reset(seed=seed)
+        while not all(often.terminations.values()):
+            grown = often.information_state(int(rng.integers(3)))
+            grown.append("an edit of the list")
+            action = int(rng.choice(np.flatnonzero(often.observe(often.agent_selection)["action_mask"])))
+            for env in (often, once):
+                env.step(action)
+        for seat in range(3):
+            assert often.information_state(seat) == once.information_state(seat) == information_state(once.game, seat)
