@@ -174,6 +174,7 @@ class raw_env(AECEnv):
         self._seat_rewards = np.zeros(MAX_SEATS)
         self._stream: Any = None  # seed of the stream of games; None before the first deal
         self._states: Any = None  # STATE [1]; None before the first deal
+        self._recall: Recall | None = None  # created when a seat first asks what it has seen in a game
         self.agents = []
 
     def observation_space(self, agent: str | int) -> Dict:
@@ -205,7 +206,7 @@ class raw_env(AECEnv):
         self._stream, self._episode = stream, episode
         self._states = initial_states(self.setup, self._deal)
         self._actions: list[int] = []
-        self._recall: Recall | None = None  # created when a seat first asks what it has seen
+        self._recall = None
         self._decisions = [0] * self.setup.seats  # decisions that each seat has taken in this game
         self.agents = self.possible_agents[:]
         self.agent_selection = self.possible_agents[int(self._states[0].seat)]
@@ -401,6 +402,7 @@ class raw_env(AECEnv):
             raise ValueError(f"this environment plays {self.setup}, the state has {state['setup']}")
         for name in _IN_PLAY:
             setattr(self, name, copy.deepcopy(state[name]))
+        self._recall = None
 
 
 def _compute_game_seed(stream: int, episode: int) -> int:
