@@ -151,7 +151,7 @@ def _announce_compilation(source: Path) -> None:
     """
     package = source.relative_to(project_root(source)).parts[0]
     if not os.environ.get("FELICITY_QUIET"):
-        _print_once(f"{package}: compiling for this machine (once per version, some seconds) ...")
+        _print_once(f"{package}: compiling for this machine what is used for the first time (some seconds) ...")
 
 
 @functools.cache

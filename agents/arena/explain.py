@@ -153,7 +153,10 @@ def build_action_table(explanation: Explanation) -> Table:
 
 def build_belief_table(explanation: Explanation) -> Table:
     """Build a table of the other seats' hidden cards with their probabilities: by the rules alone, and by actions."""
-    table = Table(title="What the others hide, in %: by the rules alone, and by their actions")
+    table = Table(
+        title="What the others hide, in %: by the rules alone, and by their actions, if they play as this policy does",
+        caption="a dot: excluded by the rules",
+    )
     for name in ("seat", "card", "by", *map(card_text, range(NUM_CARDS))):
         table.add_column(name, justify="right", no_wrap=True)
     for seat, hidden in explanation.hidden.items():

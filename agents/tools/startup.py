@@ -46,7 +46,8 @@ class _Output(io.FileIO):
         try:
             return super().write(content)
         except BrokenPipeError:
-            print("nobody reads the output any more; the command goes on without it", file=sys.stderr, flush=True)
+            if not {"--help", "-h"} & set(sys.argv):
+                print("nobody reads the output any more; the command goes on without it", file=sys.stderr, flush=True)
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
