@@ -18,6 +18,7 @@ from agents.tools.files import UserError, lock_folder, write_json
 from agents.tools.options import read_settings
 from agents.tools.startup import INTERRUPTED
 from agents.tools.threads import use_one_blas_thread
+from felicity_env.kernel import MAX_THREADS
 from train.algorithms import DEFAULT, load_trainer
 from train.config import Config, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
@@ -94,7 +95,8 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     before = config.total_timesteps
     if total is not None and total <= before:
         raise UserError(f"--total-timesteps is the new total: it must be more than the run's {before:,}, not {total:,}")
-    config = replace(config, threads=given.threads, total_timesteps=total or before)
+    threads = given.threads or (config.threads and min(config.threads, MAX_THREADS))
+    config = replace(config, threads=threads, total_timesteps=total or before)
     trainer = _create_trainer(config, folder)
     report = lambda text: _print(console, text)  # noqa: E731
     if list_checkpoints(folder) or policy_json(folder).exists():

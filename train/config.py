@@ -95,8 +95,8 @@ class Config(SeveralSetups):
     hidden_sizes: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, in the policy network and in the separate value network. Larger ones are slower."""
     threads: int | None = None
-    """Number of CPU threads; the number of physical cores is a good choice. Default: 2, or 1 if there is one core.
-    A run can be resumed with another number; its results may then differ in the last bits."""
+    """Number of CPU threads; the number of physical cores is a good choice. Default: 2 (1 if there is one core), or
+    that of the run that is resumed. With another number its results may differ in the last bits."""
     save_minutes: float = 5.0
     """Largest number of minutes between two checkpoints; a run that is killed loses what it learned since the last
     one."""
@@ -253,9 +253,10 @@ def read_config(path: Path, *, allow: Collection[str] = ()) -> Config:
     unreadable, if it names a player that is refused, or if the JSON file of a setup has changed.
     """
     try:
-        values = json.loads(path.read_text())["config"]
+        stored = json.loads(path.read_text())
+        values, threads = stored["config"], stored.get("threads")
         _refuse_foreign_players(path, values, allow)
-        config = Config.from_json(values)
+        config = replace(Config.from_json(values), threads=threads)
     except FileNotFoundError as error:
         raise UserError(describe_error(error)) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, UserError) as error:

@@ -51,7 +51,7 @@ def create_run_folder(config: Config) -> Path:
     with explain_os_errors(f"cannot create the run folder {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
     try:
-        write_json(folder / CONFIG, {"config": config.to_json(), **provenance()})
+        write_json(folder / CONFIG, {"config": config.to_json(), "threads": config.threads, **provenance()})
     except UserError:
         if is_new:
             folder.rmdir()

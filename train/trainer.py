@@ -226,6 +226,7 @@ class Run:
         for result in results:
             for code, win_share in result["win_share"].items():
                 logger.record(f"win_share/{result['setup']}_{code}", win_share["value"])
+        logger.record("time/total_timesteps", timesteps)
         logger.dump(timesteps)
         return self.curve[-1]
 

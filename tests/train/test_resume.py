@@ -20,6 +20,7 @@ from agents.checkpoint_file import list_checkpoints, save_checkpoint
 from agents.policy_file import Layers
 from agents.tools.files import lock_folder
 from felicity_env import Batch
+from felicity_env.kernel import MAX_THREADS
 from tests.support.training import (
     SMALL,
     Outcome,
@@ -323,6 +324,24 @@ def test_a_run_is_resumed_with_another_number_of_threads_which_is_said(run_copy,
     outcome = train("--resume", run_copy)
     assert outcome.status == 0, outcome.errors
     assert "threads: 7 instead of 1; the results may differ in the last bits" in outcome.output
+
+
+@pytest.mark.parametrize(("stored", "used"), [(1, 1), (10_000, MAX_THREADS), (None, min(2, MAX_THREADS))])
+def test_a_run_is_resumed_with_the_threads_that_it_was_started_with(run_copy, stored, used, monkeypatch):
+    path = run_copy / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"threads": stored}))
+    given = []
+    monkeypatch.setattr("train.trainer.prepare_process", lambda threads: given.append(threads) or 1)
+    assert train("--resume", run_copy).status == 0
+    assert (given[0] or min(2, MAX_THREADS)) == used
+
+
+def test_threads_that_are_no_number_are_refused(run_copy):
+    path = run_copy / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"threads": "many"}))
+    outcome = train("--resume", run_copy)
+    assert outcome.status == 2
+    assert "cannot read settings of `python -m train`" in outcome.errors
 
 
 def test_a_checkpoint_is_written_when_the_last_one_is_older_than_wanted(tmp_path, monkeypatch):
