@@ -13,7 +13,7 @@ from felicity_env.kernel import kernel
 
 
 @kernel
-def _add_regrets(tree, policy, seat, others, values, added):
+def _add_regrets(tree, seat, others, values, added):
     """Add to `added` [A] by how much more each action of `seat` would have won than its policy."""
     for node in range(len(tree.seats)):
         if tree.seats[node] == seat:
@@ -50,7 +50,7 @@ def _iterate(tree, number, regrets, policy, total, own, others, values, added):
         write_reach(tree, policy, seat, own, others)
         write_values(tree, policy, seat, values)
         added[:] = 0.0
-        _add_regrets(tree, policy, seat, others, values, added)
+        _add_regrets(tree, seat, others, values, added)
         _add_policy(tree, policy, seat, own, number, total)
         for entry in range(len(regrets)):
             regrets[entry] = max(regrets[entry] + added[entry], 0.0)

@@ -16,7 +16,7 @@ Beliefs = list[dict[int, float]]  # for each seat, and last for the dummy if the
 def draw_last_rounds(setup: Setup, player: Player, *, most_mice: int, seed: int) -> Iterator[np.ndarray]:
     """Yield positions, STATE [1], at the start of the last round of games in which `player` has all seats.
 
-    Of seats with more than `most_mice` mice, the others are put into the bank, so that the tree is small.
+    If a seat has more than `most_mice` mice, the rest of them go to the bank, so that the tree is small.
     """
     batch = Batch(512, setup=setup, seed=seed)
     while True:

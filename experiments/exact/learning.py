@@ -61,7 +61,7 @@ def measure_response(setup: str, target: str, settings: Mapping[str, Any], *, se
 
 def compute_response_gain(game: GameTree, response: np.ndarray, target: np.ndarray) -> float:
     """Return what each seat gains, on average over the seats, if it alone follows `response` instead of `target`."""
-    entry_seats = game.states["seat"][np.repeat(np.arange(game.num_sets), np.diff(game.tree.first_action))]
+    entry_seats = game.states["seat"][game.entry_sets]
     own = compute_values(game, target)
     gains = [
         compute_values(game, np.where(entry_seats == seat, response, target))[seat] - own[seat]

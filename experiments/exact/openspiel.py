@@ -29,7 +29,7 @@ class TablePolicy(Policy):
 
 
 def load_game(setup: str) -> Any:
-    """Return the game of OpenSpiel for the name of a setup."""
+    """Return a setup, given by its name, as a game object of OpenSpiel."""
     return pyspiel.load_game("python_felicity", {"setup": setup})
 
 

@@ -17,8 +17,7 @@ def tabulate(game: GameTree, player: Player, *, draws: int = 200) -> np.ndarray:
     other random bits; one draw is enough for a player without randomness.
     """
     rows = [_probabilities(player, game.states[k : k + AT_ONCE], draws) for k in range(0, game.num_sets, AT_ONCE)]
-    sets = np.repeat(np.arange(game.num_sets), np.diff(game.tree.first_action))
-    return np.concatenate(rows)[sets, game.actions]
+    return np.concatenate(rows)[game.entry_sets, game.actions]
 
 
 def _probabilities(player: Player, states: np.ndarray, draws: int) -> np.ndarray:

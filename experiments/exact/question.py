@@ -20,7 +20,7 @@ from experiments.recipes.reference import RECIPE
 from experiments.results import write_result
 from experiments.settings import check_players
 from experiments.strength import exploit
-from felicity_env.setups import find_setup
+from felicity_env.setups import SETUPS, find_setup
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def measure(config: Config, console: Console) -> dict[str, Any]:
         row = solve_setup(setup, iterations)
         results["equilibria"].append(row)
         console.print(f"{setup}: NashConv {row['curve'][-1]['nash_conv']:.4f} of CFR+", highlight=False)
-    for setup in ("standard-3", "standard-4", "standard-5"):
+    for setup in SETUPS:
         options: dict[str, Any] = {"count": config.last_rounds, "most_mice": config.most_mice, "num_iterations": 200}
         results["last_rounds"] += solve_last_rounds(setup, players=("net", "tuned"), seed=0, **options)
     worst = max(row["nash_conv"] for row in results["last_rounds"])

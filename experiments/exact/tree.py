@@ -91,6 +91,11 @@ class GameTree:
         """Number of information sets of all seats together."""
         return len(self.states)
 
+    @property
+    def entry_sets(self) -> np.ndarray:
+        """Information set of each entry of the table of actions, int64 [A]."""
+        return np.repeat(np.arange(self.num_sets), np.diff(self.tree.first_action))
+
     def read_row(self, policy: np.ndarray, node: int) -> dict[int, float]:
         """Return {action: probability} of a policy at a decision node."""
         number = self.tree.sets[node]
@@ -99,8 +104,7 @@ class GameTree:
 
     def uniform_policy(self) -> np.ndarray:
         """Return the policy that takes every legal action with equal probability, float64 [A]."""
-        sizes = np.diff(self.tree.first_action)
-        return np.repeat(1 / sizes, sizes)
+        return 1 / np.diff(self.tree.first_action)[self.entry_sets]
 
 
 def list_deals(setup: Setup) -> Iterator[Deal]:

@@ -20,13 +20,19 @@ def write_reach(tree: Tree, policy: np.ndarray, seat: int, own: np.ndarray, othe
 
 
 @kernel
-def write_values(tree: Tree, policy: np.ndarray, seat: int, values: np.ndarray) -> None:
-    """Write the expected win share of `seat` from each node on, if all seats follow `policy`; float64 [N]."""
-    for node in range(len(tree.seats) - 1, -1, -1):
+def _write_values_between(tree, first, last, seat, policy, values):
+    """Write the values of the nodes from `last` - 1 down to `first`; their children have their values already."""
+    for node in range(last - 1, first - 1, -1):
         value = tree.returns[node, seat]
         for k in range(tree.num_children[node]):
             value += policy[tree.first_action[tree.sets[node]] + k] * values[tree.first_child[node] + k]
         values[node] = value
+
+
+@kernel
+def write_values(tree: Tree, policy: np.ndarray, seat: int, values: np.ndarray) -> None:
+    """Write the expected win share of `seat` from each node on, if all seats follow `policy`; float64 [N]."""
+    _write_values_between(tree, 0, len(tree.seats), seat, policy, values)
 
 
 @kernel
@@ -52,15 +58,6 @@ def _choose_best(tree, first, last, seat, sums, response):
 
 
 @kernel
-def _write_level_values(tree, first, last, seat, response, values):
-    for node in range(first, last):
-        value = tree.returns[node, seat]
-        for k in range(tree.num_children[node]):
-            value += response[tree.first_action[tree.sets[node]] + k] * values[tree.first_child[node] + k]
-        values[node] = value
-
-
-@kernel
 def write_best_response(
     tree: Tree, seat: int, others: np.ndarray, values: np.ndarray, sums: np.ndarray, response: np.ndarray
 ) -> None:
@@ -74,7 +71,7 @@ def write_best_response(
         first, last = tree.levels[level], tree.levels[level + 1]
         _sum_action_values(tree, first, last, seat, others, values, sums)
         _choose_best(tree, first, last, seat, sums, response)
-        _write_level_values(tree, first, last, seat, response, values)
+        _write_values_between(tree, first, last, seat, response, values)
 
 
 def compute_values(game: GameTree, policy: np.ndarray) -> np.ndarray:
