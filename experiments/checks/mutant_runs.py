@@ -3,6 +3,7 @@
 The outcomes are kept in files, one for each module of the project.
 """
 
+import ast
 import hashlib
 import json
 import os
@@ -143,7 +144,8 @@ def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan
     """Test the mutants of a module at stage `number` of its plan, and append each outcome to the file of the module.
 
     A mutant is skipped if it has a stored outcome that is still valid, unless it survived an earlier stage. An outcome
-    becomes invalid if the module has changed, or if the mutant survived and the tests have changed.
+    becomes invalid if the module has changed, or if the mutant survived and the tests have changed. Docstrings and
+    comments do not count.
     """
     kept = read_outcomes(runner, module, plan)
     waiting = [mutant for mutant in mutants if _is_waiting(kept.get((mutant.operator, mutant.occurrence)), number)]
@@ -183,9 +185,18 @@ def _outcome_file(runner: TestRunner, module: str) -> Path:
     return runner.folder / f"{module.replace('/', '.').removesuffix('.py')}.jsonl"
 
 
+class _WithoutDocstrings(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if isinstance(node.value, ast.Constant) else node
+
+
 def _digest(runner: TestRunner, files: Sequence[str]) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 digest of some files in the copy of the project."""
+    """Return the first 16 hexadecimal digits of the SHA-256 digest of the code in some files of the copied project.
+
+    Docstrings and comments are left out, because a change of them changes no outcome.
+    """
     digest = hashlib.sha256()
     for file in files:
-        digest.update((runner.folder / "copy" / file).read_bytes())
+        tree = _WithoutDocstrings().visit(ast.parse((runner.folder / "copy" / file).read_bytes()))
+        digest.update(ast.dump(tree).encode())
     return digest.hexdigest()[:16]

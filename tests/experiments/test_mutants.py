@@ -77,9 +77,12 @@ def test_outcomes_are_kept_until_the_module_changes_and_survivors_until_the_test
     run_toy(runner, KILLED, SURVIVING)
     monkeypatch.setattr(mutant_runs, "mutate", None)
     assert run_toy(runner, KILLED, SURVIVING) == {"times": "killed", "to zero": "survived"}
-    (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\n# more\n")
+    (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\n# a comment\n")
+    (runner.folder / "copy/toy/rule.py").write_text(RULE.replace("Return the double.", "Double it."))
+    assert run_toy(runner) == {"times": "killed", "to zero": "survived"}
+    (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\nMORE = 1\n")
     assert run_toy(runner) == {"times": "killed"}
-    (runner.folder / "copy/toy/rule.py").write_text(RULE + "\n")
+    (runner.folder / "copy/toy/rule.py").write_text(RULE + "\nMORE = 1\n")
     assert run_toy(runner) == {}
 
 
