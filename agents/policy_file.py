@@ -106,6 +106,8 @@ def _find_advice(path: Path) -> str:
 
 
 def _read_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
+    if not os.path.exists(path):
+        raise ValueError("there is no such file or run folder")
     if path.suffix == SUFFIX and path.stem != "policy":
         return _extract_policy(read_checkpoint(path))
     if path.is_dir() and not policy_json(path).exists() and list_checkpoints(path):

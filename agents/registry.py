@@ -21,12 +21,14 @@ from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
 from agents.tools.options import format_rows
+from agents.tools.settings import option_name, require
 from felicity_env.code_digest import code_digest
 from felicity_env.player import Player
 
 REFERENCE = Path(__file__).parent / "net"  # the reference player, with its model card
 OWN_PLAYER = "package.module:function or path/to/file.py:function"
 _MAX_LETTERS = 1000  # in a player code
+_MAX_NAME = 16  # letters of a name in a table
 
 
 class Entry(NamedTuple):
@@ -87,6 +89,22 @@ def make(code: str) -> Player:
     return getattr(importlib.import_module(entry.module), entry.function)(*values, **options, **entry.fixed)
 
 
+def check_players(config: Any, *settings: str, allowed: Iterable[str] = ()) -> None:
+    """Raise `ValueError`, which names the option, unless the named settings of `config` are codes of players.
+
+    allowed: words that are also accepted, although they are not complete codes.
+    """
+    for setting in settings:
+        value = getattr(config, setting)
+        codes = (value,) if isinstance(value, str) else value
+        require(bool(codes), f"{option_name(setting)} must name a player")
+        for code in codes:
+            try:
+                _ = code in allowed or make(code)
+            except (ValueError, OSError) as error:
+                raise ValueError(f"{option_name(setting)}: {error}") from error
+
+
 def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
     """Split a player code such as `mc:200,threads=2` into its name, its values and its options.
 
@@ -113,6 +131,8 @@ def _find_hint(code: str) -> str:
     The hint is an empty text if nothing similar is known.
     """
     if code and os.path.exists(code):  # `Path.exists` raises if a name is too long
+        if code.endswith(".py"):
+            return f" (did you mean '{code}:make'? make is the name of a function in the file)"
         return f" (did you mean 'net:{code}'?)"
     close = difflib.get_close_matches(code.split(":")[0], PLAYERS, n=1)
     if close:
@@ -229,9 +249,10 @@ def shorten_codes(codes: Iterable[str]) -> dict[str, str]:
     """Return a short name for each player code, {code: name}, for narrow tables.
 
     The name of a user's player is the name of its file or module if its function is `make`. The name of a policy ends
-    with the last part of its path. Codes whose names would be equal are not shortened.
+    with the last part of its path. The middle of a name with more than 16 letters is left out. Codes whose names would
+    be equal are not shortened.
     """
-    names = {code: _shorten(code) for code in codes}
+    names = {code: _leave_out_middle(_shorten(code)) for code in codes}
     counts = Counter(names.values())
     return {code: name if counts[name] == 1 else code for code, name in names.items()}
 
@@ -243,6 +264,10 @@ def _shorten(code: str) -> str:
     if text != "make":
         return code
     return _file_name(Path(name)) if name.endswith(".py") else name.split(".")[-1]
+
+
+def _leave_out_middle(name: str) -> str:
+    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME // 2]}…{name[1 - _MAX_NAME // 2 :]}"
 
 
 def _file_name(path: Path) -> str:

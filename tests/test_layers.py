@@ -51,7 +51,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__main__",),
     ),
     "experiments": (
-        ("__init__", "questions", "results", "runs", "settings"),
+        ("__init__", "questions", "results", "runs"),
         ("game",),
         ("checks", "recipes", "speed", "strength", "training"),
         ("exact",),

@@ -20,8 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if {"-h", "--help"} & set(words) and words[0] not in ALGORITHMS:
         print(_usage())
         return 0
-    advice = "--resume RUN continues from the run's last checkpoint, if it has one"
-    return exit_status(lambda: _train(words), interrupted=lambda: advice)
+    return exit_status(lambda: _train(words), interrupted=lambda: "nothing was stored")
 
 
 def _train(words: Sequence[str]) -> int:

@@ -56,19 +56,35 @@ def train(config: Config, named: Collection[str] = ()) -> int:
     gave. If `--total-timesteps` is one of them, a continued run is extended to that new total.
     """
     use_one_blas_thread()
-    console = Console()
-    if config.resume:
-        if not config.resume.is_dir():
-            raise UserError(f"there is no run folder {config.resume}")
-        total = config.total_timesteps if "--total-timesteps" in named else None
-        with lock_folder(config.resume):
-            return _learn(_resume(config, total, console), console)
-    folder = choose_run_folder(config)
-    # The trainer comes before the folder, because it refuses impossible settings.
-    trainer = _create_trainer(config, folder)
-    create_run_folder(replace(config, out=folder))
+    console, folder = Console(), config.resume or choose_run_folder(config)
+    try:
+        if config.resume:
+            return _continue(config, config.total_timesteps if "--total-timesteps" in named else None, console)
+        return _begin(replace(config, out=folder), folder, console)
+    except KeyboardInterrupt:
+        resume = f"{python_command('train')} --resume {shlex.quote(str(folder))}"
+        stored = (folder / CONFIG).exists()
+        raise KeyboardInterrupt(f"continue: {resume}" if stored else "nothing was stored") from None
+
+
+def _begin(config: Config, folder: Path, console: Console) -> int:
+    """Create the run folder, train, and return the exit status."""
+    trainer = _create_trainer(config, folder)  # before the folder, because it refuses impossible settings
+    create_run_folder(config)
     with lock_folder(folder):
         return _learn(trainer, console)
+
+
+def _continue(config: Config, total: int | None, console: Console) -> int:
+    """Continue the run in the folder `config.resume`, to the new total of decisions if one is given.
+
+    Returns the exit status.
+    """
+    folder: Any = config.resume
+    if not folder.is_dir():
+        raise UserError(f"there is no run folder {folder}")
+    with lock_folder(folder):
+        return _learn(_resume(config, total, console), console)
 
 
 def _create_trainer(config: Config, folder: Path) -> Trainer:

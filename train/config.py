@@ -6,13 +6,13 @@ The settings of a run are a frozen dataclass. The docstrings below its fields ar
 import json
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import agents
-from agents.registry import PLAYERS
+from agents.registry import PLAYERS, check_players
 from agents.tools.files import UserError, check_same_settings, describe_error
 from agents.tools.seeds import MAX_TRAINING_SEED
 from agents.tools.settings import (
@@ -25,7 +25,7 @@ from agents.tools.settings import (
 )
 from felicity_env import OBS_SIZE, Setup
 from train.algorithms import ALGORITHMS, load_trainer
-from train.opponents import SELF
+from train.opponents import PAST, SELF
 
 GPU_FACTOR = 16  # a GPU is as fast with large batches: as many updates, from better estimates
 # If the user sets one of these settings, all defaults are those of a CPU, also on a GPU.
@@ -103,8 +103,9 @@ class Config(SeveralSetups):
 
     against: tuple[str, ...]
     """Codes of the players against which the policy is evaluated, during training (learning curve) and at the end."""
-    curve_every: int
-    """Number of decisions between two points of the learning curve. Each point takes time."""
+    curve_every: int | None = None
+    """Number of decisions between two points of the learning curve. Each point takes time. Default: a tenth of
+    --total-timesteps."""
     curve_deals: int = 100
     """Number of deals against each player for a point of the learning curve; each is played in every seat rotation."""
     evaluation_deals: int = 1000
@@ -112,8 +113,8 @@ class Config(SeveralSetups):
 
     def __post_init__(self) -> None:
         check_positive(self, "total_timesteps", "num_envs", "num_steps", "batch_size", "update_epochs")
-        check_positive(self, "curve_every", "learning_rate", "reward_scale", "clip_coef", "save_minutes")
-        check_at_least(self, curve_deals=2, evaluation_deals=2, threads=1)  # an interval needs two deals
+        check_positive(self, "learning_rate", "reward_scale", "clip_coef", "save_minutes")
+        check_at_least(self, curve_every=1, curve_deals=2, evaluation_deals=2, threads=1)  # an interval needs two deals
         check_range(self, 1, MAX_SIZE, "num_envs", "num_steps", "batch_size")
         self._check_memory()
         check_range(self, 0, 1, "gamma", "gae_lambda")
@@ -122,9 +123,7 @@ class Config(SeveralSetups):
         require(max(self.hidden_sizes) <= MAX_SIZE, f"--hidden-sizes must be at most {MAX_SIZE}")
         named = list_setups(self.setup, self.num_players)
         require(self.num_envs >= len(named), "--num-envs must be at least the number of setups named")
-        unknown = _find_unknown(self.against)
-        require(not unknown, f"--against has unknown players {list(unknown)}: {'; '.join(unknown.values())}")
-        require(bool(self.against), "--against needs at least one player")
+        check_players(self, "against")
         require(len(set(self.against)) == len(self.against), "--against names a player twice")
         self._check_mix()
 
@@ -143,12 +142,20 @@ class Config(SeveralSetups):
         malformed = " ".join(text for text in self.mix if not _WEIGHT.fullmatch(text))
         form = "--mix needs entries NAME=WEIGHT, separated by blanks, with weights of 0 or more"
         require(not malformed, f"{form}, not {malformed}")
-        unknown = _find_unknown(name for name in self.weights if name not in self.sources)
-        names, reasons = ", ".join(self.sources), "; ".join(unknown.values())
-        allowed = f"entries are separated by blanks and may name {names} and player codes"
-        require(not unknown, f"--mix has unknown players {list(unknown)}; {allowed}: {reasons}")
+        for name in self.weights:
+            if name not in self.sources:
+                self._check_opponent(name)
         require(len(self.weights) == len(self.mix), "--mix names a player twice")
         require(sum(self.weights.values()) > 0, "--mix needs a weight above 0")
+
+    def _check_opponent(self, name: str) -> None:
+        """Raise `ValueError` unless a name in `mix` that is no word of its own, such as `self`, is a player code."""
+        allowed = f"--mix may name {', '.join(self.sources)} and player codes, separated by blanks"
+        require(name != PAST, f"{allowed}; {PAST} (earlier policies) exists in maskable-ppo only")
+        try:
+            agents.make(name)
+        except ValueError as error:
+            raise ValueError(f"{allowed}: {error}") from error
 
     @property
     def algorithm(self) -> str:
@@ -220,17 +227,6 @@ class Config(SeveralSetups):
             raise ValueError(f"{values['algorithm']} has no setting {', '.join(unknown)}")
         plain: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in settings.items()}
         return kind(**plain)
-
-
-def _find_unknown(codes: Iterable[str]) -> dict[str, str]:
-    """Return {code: error message} for those of the given codes that do not name a player."""
-    reasons = {}
-    for code in codes:
-        try:
-            agents.make(code)
-        except ValueError as error:
-            reasons[code] = str(error)
-    return reasons
 
 
 def choose_device(device: str) -> str:

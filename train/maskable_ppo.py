@@ -56,7 +56,6 @@ class MaskablePPOConfig(Config):
     ent_coef_end: float = 0.01
     """Weight of the entropy bonus at the end of training; the weight changes linearly from start to end."""
     against: tuple[str, ...] = ("random", "anchor", "ev")
-    curve_every: int = 500_000
 
     def __post_init__(self) -> None:
         super().__post_init__()

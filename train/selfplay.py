@@ -44,7 +44,7 @@ _VALUES_AT_ONCE = 16384
 class SelfplayConfig(Config):
     """Train a player by self-play with PPO; all seats of a game can learn."""
 
-    larger_on_gpu: ClassVar[tuple[str, ...]] = ("num_envs", "batch_size", "total_timesteps", "curve_every")
+    larger_on_gpu: ClassVar[tuple[str, ...]] = ("num_envs", "batch_size", "total_timesteps")
 
     total_timesteps: int = 9_500_000
     open_mice: bool = True
@@ -53,7 +53,6 @@ class SelfplayConfig(Config):
     mix: tuple[str, ...] = ("self=0.4", "tuned=0.2", "ev=0.2", "anchor=0.2")
     batch_size: int = 1024
     against: tuple[str, ...] = ("random", "anchor", "ev", "tuned")
-    curve_every: int = 1_000_000
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device of the networks; auto uses a GPU if there is one, on which runs are 16 times as large by default.

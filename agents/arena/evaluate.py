@@ -8,7 +8,7 @@ stronger than each opponent, and stops as soon as the answer is clear.
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -23,15 +23,16 @@ from agents.arena.estimates import Look, SequentialTest
 from agents.arena.matches import Match, play_matches, summarize_pair, win_shares_against_copies
 from agents.arena.report import print_failures
 from agents.checkpoint_file import SUFFIX
-from agents.registry import make, shorten_codes
+from agents.mixture import PolicyPlayer
+from agents.registry import check_players, make, shorten_codes
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import describe_measurement
-from agents.tools.settings import SeveralSetups, check_at_least, check_positive, require
+from agents.tools.settings import SeveralSetups, check_at_least, check_positive, choose_setups, require
 from felicity_env.game import Setup
 from felicity_env.random_stream import game_seed
-from felicity_env.setups import describe_setup
+from felicity_env.setups import STANDARD_PLAYERS, describe_setup
 
 BLOCKS_PER_LOOK = 20
 
@@ -42,6 +43,9 @@ class Config(SeveralSetups):
 
     player: Annotated[str, tyro.conf.Positional]
     """Run folder of `python -m train`, finished or not, a checkpoint in it, or code of a player such as `mc:200`."""
+    num_players: tuple[int, ...] = field(default=(), kw_only=True)
+    """Numbers of seats, 3 to 5; each selects the standard setup with that number. Default: the setups on which a
+    trained policy has learned, and 3 4 5 for other players."""
     against: tuple[str, ...] = ("anchor", "ev", "tuned")
     """Codes of the opponents, separated by blanks, such as `anchor mc:200`."""
     num_deals: int = 500
@@ -68,14 +72,20 @@ class Config(SeveralSetups):
             self, *(name for name in ("sequential", "seconds_a_decision") if getattr(self, name) is not None)
         )
         super().__post_init__()
-        for code in (self.code, *self.others):
-            make(code)
+        make(self.code)
+        check_players(self, "against")
 
     @property
     def code(self) -> str:
         """Code of the player to evaluate; a run folder or a checkpoint becomes `net:PATH`."""
         path = Path(self.player)
         return f"net:{path}" if os.path.isdir(path) or path.suffix == SUFFIX else self.player
+
+    @property
+    def setups(self) -> tuple[Setup, ...]:
+        """Setups named by `setup` or `num_players`; by default those on which the player was trained, or 3 4 5."""
+        trained = () if self.num_players or self.setup else find_trained_setups(self.code)
+        return choose_setups(self.setup or trained, self.num_players or STANDARD_PLAYERS)
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -86,6 +96,17 @@ class Config(SeveralSetups):
     def resumes(self) -> bool:
         """True if an interrupted evaluation can be continued by giving the same command again."""
         return self.out is not None and self.sequential is None
+
+
+def find_trained_setups(code: str) -> tuple[str, ...]:
+    """Return the names of the setups on which the policy with a player code was trained; for other players, ().
+
+    A setup that came from a JSON file has no name that can be found, and is left out.
+    """
+    player = make(code)
+    members = player.members if isinstance(player, PolicyPlayer) else ()
+    names = [name for member in members for name in member.metadata.get("setups", ())]
+    return tuple(name for name in dict.fromkeys(names) if not name.startswith("custom-"))
 
 
 def measure_player(config: Config, folder: Path, console: Console) -> dict[str, Any]:

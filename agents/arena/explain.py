@@ -220,6 +220,8 @@ def main(config: Config) -> None:
     explanation = explain_decision(game, config.decision, player, worlds=config.worlds, seed=config.seed)
     drawing = render_view(explanation.state, explanation.seat, open_mice=explanation.open_mice)
     console.print(drawing, markup=False, highlight=False)
+    if explanation.open_mice:
+        console.print("The others' mice are shown, because the policy counts them from public events.\n")
     console.print(build_action_table(explanation))
     text = "win share expected, if all play on as the policy: {value:.3f} ({low:.3f} to {high:.3f})"
     console.print(text.format(**asdict(explanation.value)), highlight=False)

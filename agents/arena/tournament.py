@@ -22,7 +22,7 @@ from agents.arena.bots import read_bots
 from agents.arena.estimates import bootstrap, compare_paired
 from agents.arena.matches import Failure, Match, MatchResults, play_matches, summarize_pair
 from agents.arena.ratings import fit_ratings
-from agents.registry import is_search, make
+from agents.registry import check_players, is_search
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import describe_measurement
@@ -64,8 +64,8 @@ class Config(SeveralSetups):
     """Number of deals in a part of a match. Results are saved part by part; Ctrl-C loses only the parts in progress."""
 
     def __post_init__(self) -> None:
-        for code in self.players:
-            make(code)
+        if self.players or not self.bots:
+            check_players(self, "players")
         named, what = " ".join(self.entrants) or "none", "--players and --bots" if self.bots else "--players"
         enough = len(self.entrants) >= 2 and len(set(self.entrants)) == len(self.entrants)
         require(enough, f"{what} must name at least two different players, not {named}")

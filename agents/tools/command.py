@@ -67,9 +67,9 @@ def run_module(module_name: str, prog: str, arguments: Sequence[str]) -> int:
 def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str]) -> int:
     """Call `work()` and return the exit status of the command: its result, 2 after an error, 130 after Ctrl-C.
 
-    A `UserError`, `ValueError` or `OSError` is printed as one message. After Ctrl-C the text that `interrupted()`
-    returns is printed. In Python's development mode (`python -X dev -m ...`) errors are raised instead, to show where
-    they come from.
+    A `UserError`, `ValueError` or `OSError` is printed as one message. After Ctrl-C the text of the exception is
+    printed, or, if it has none, the text that `interrupted()` returns. In Python's development mode (`python -X dev -m
+    ...`) errors are raised instead, to show where they come from.
     """
     try:
         return work() or 0
@@ -78,8 +78,8 @@ def exit_status(work: Callable[[], int | None], *, interrupted: Callable[[], str
             raise
         print_error(f"error: {describe_error(error)}")
         return USAGE_ERROR
-    except KeyboardInterrupt:
-        print_error(f"stopped; {interrupted()}")
+    except KeyboardInterrupt as stop:
+        print_error(f"stopped; {str(stop) or interrupted()}")
         return INTERRUPTED
 
 

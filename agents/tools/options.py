@@ -29,8 +29,43 @@ def read_settings(config_class: type[ConfigT], prog: str, arguments: Sequence[st
         _make_option(each, types[each.name], texts[each.name], default) for each in fields(cast(Any, config_class))
     ]
     unchecked = make_dataclass(config_class.__name__, options, kw_only=True)
-    values = tyro.cli(unchecked, prog=prog, args=list(arguments), description=inspect.getdoc(config_class))
+    with _new_registry():
+        values = tyro.cli(unchecked, prog=prog, args=list(arguments), description=inspect.getdoc(config_class))
     return config_class(**vars(values))
+
+
+def _new_registry() -> Any:
+    """Return a registry for tyro, by which options for whole numbers also accept the form 1e6."""
+    from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec
+
+    registry = ConstructorRegistry()
+    whole_number = PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="INT",
+        instance_from_str=lambda words: read_whole_number(words[0]),
+        is_instance=lambda value: isinstance(value, int),
+        str_from_instance=lambda value: [str(value)],
+    )
+    registry.primitive_rule(lambda info: whole_number if info.type is int else None)
+    return registry
+
+
+def read_whole_number(text: str) -> int:
+    """Return the whole number that a text names, such as `1000000`, `1_000_000` or `1e6`; raise `ValueError` if none.
+
+    A number with an exponent is exact only up to 2^53.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.5
+    if not number.is_integer():
+        raise ValueError(f"{text!r} is no whole number, such as 1000000 or 1e6")
+    return int(number)
 
 
 def format_rows(rows: Iterable[tuple[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""Preparation of a command before its slow imports: how it handles Ctrl-C and an output that nobody reads."""
+"""Preparation of a command before its slow imports: Ctrl-C, an output that nobody reads, and waiting threads."""
 
 import io
 import os
@@ -13,8 +13,11 @@ INTERRUPTED = 130  # exit status after Ctrl-C
 def begin_command() -> None:
     """Handle Ctrl-C and a closed output without a traceback while the modules of a command are imported.
 
-    Ctrl-C ends the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it.
+    Ctrl-C ends the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it. Threads of
+    the numerical libraries sleep while they wait, unless the variable `OMP_WAIT_POLICY` is set.
     """
+    # If another program uses one of two cores, threads that wait in a loop make training ten times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
     if type(sys.stdout) is io.TextIOWrapper:

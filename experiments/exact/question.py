@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from agents.registry import check_players
 from agents.tools.settings import check_at_least, check_seeds
 from experiments.exact.equilibria import solve_last_rounds, solve_setup
 from experiments.exact.learning import measure_response, train_with_curve
 from experiments.recipes.reference import RECIPE
 from experiments.results import write_result
-from experiments.settings import check_players
 from experiments.strength import exploit
 from felicity_env.setups import SETUPS, find_setup
 

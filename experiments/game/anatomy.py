@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from rich.progress import track
 
+from agents.registry import check_players
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import SeveralSetups, check_at_least, check_range
 from experiments.game.cards import compute_card_columns, compute_holding_columns
@@ -27,7 +28,6 @@ from experiments.game.plots import draw_figures
 from experiments.game.rounds import compute_round_columns
 from experiments.game.seats import compute_seat_columns
 from experiments.results import write_result
-from experiments.settings import check_players
 from felicity_env import game_seed
 from felicity_env.setups import describe_setup
 

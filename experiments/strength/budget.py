@@ -17,11 +17,11 @@ from rich.console import Console
 
 from agents.arena.estimates import bootstrap
 from agents.arena.matches import SEARCHES, Match, play_matches
+from agents.registry import check_players
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import SeveralSetups, check_at_least
 from experiments.results import write_result
-from experiments.settings import check_players
 from experiments.strength.timing import draw_positions, measure_milliseconds
 from felicity_env import Setup
 from felicity_env.setups import STANDARD_PLAYERS, describe_setup, standard_setup

@@ -17,13 +17,12 @@ from rich.console import Console
 from agents.arena.blocks import Blocks
 from agents.arena.evaluate import build_table
 from agents.arena.matches import SEARCHES, Match, play_matches, summarize_pair
-from agents.registry import is_search
+from agents.registry import check_players, is_search
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_positive
 from experiments.results import write_result
-from experiments.settings import check_players
 from experiments.strength.ladder import LADDER
 from experiments.strength.timing import find_playouts
 from felicity_env.setups import setup_name

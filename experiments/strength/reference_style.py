@@ -17,13 +17,13 @@ from rich.progress import track
 
 import agents
 from agents.arena.estimates import linearise_ratio
+from agents.registry import check_players
 from agents.sack_value import expected_sack_value
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least
 from experiments.game.cards import CARDS
 from experiments.game.columns import estimate_columns
 from experiments.results import write_result
-from experiments.settings import check_players
 from felicity_env import Batch, View
 from felicity_env.game import AUCTION, NO_SEAT, NUM_CARDS, PASS, highest_legal_bid, is_dry, pass_pays, score
 from felicity_env.kernel import kernel

@@ -75,6 +75,14 @@ def test_a_command_goes_on_without_a_reader_of_its_output(arguments, said):
     assert done.stderr == said
 
 
+@pytest.mark.parametrize(("before", "after"), [({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active")])
+def test_waiting_threads_sleep_unless_the_user_decides_otherwise(before, after, monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    code = "import os; from agents.tools.startup import begin_command as b; b(); print(os.environ['OMP_WAIT_POLICY'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | before)
+    assert done.stdout.split() == [after]
+
+
 def test_the_package_gives_its_names_without_importing_them_before():
     code = (
         "import agents, sys; print('numba' in sys.modules, agents.make('ev').act, {*dir(agents)} >= {*agents.__all__})"
@@ -103,6 +111,7 @@ class Config:
 
 def fail(config: Config) -> int:
     faults = {"user": UserError("mend it"), "value": ValueError("a bad value"), "stop": KeyboardInterrupt()}
+    faults["told"] = KeyboardInterrupt("continue: so")
     faults["file"] = FileNotFoundError(2, "No such file or directory", "nofile")
     if config.fault:
         raise faults[config.fault]
@@ -125,6 +134,7 @@ def verbs(monkeypatch) -> dict[str, Verb]:
         (["fail", "--fault", "value"], 2, "error: a bad value\n"),
         (["fail", "--fault", "file"], 2, "error: there is no file nofile\n"),
         (["fail", "--fault", "stop"], 130, "stopped; the same command goes on from here\n"),
+        (["fail", "--fault", "told"], 130, "stopped; continue: so\n"),
         (["fail", "--count", "0"], 2, f"error: --count must be at least 1, not 0{' and a long explanation' * 9}\n"),
         (["nothing"], 2, "error: there is no 'nothing'; python -m program has fail\n"),
     ],

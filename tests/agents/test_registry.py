@@ -10,7 +10,7 @@ from agents.compiled import HEURISTICS, CompiledPlayer, heuristic_number
 from agents.mixture import MixturePlayer
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
-from agents.registry import OWN_PLAYER, PLAYERS, REFERENCE, identify_player, is_search, parse_code
+from agents.registry import OWN_PLAYER, PLAYERS, REFERENCE, identify_player, is_search, parse_code, shorten_codes
 from agents.search import MAX_PLAYOUTS, MAX_THREADS, SearchPlayer
 from felicity_env import Batch
 from tests.support.helpers import COMPILED
@@ -125,6 +125,24 @@ def test_the_path_of_a_policy_without_net_gets_a_hint(tmp_path):
         agents.make(str(tmp_path))
 
 
+def test_a_file_without_a_function_gets_a_hint(tmp_path):
+    path = tmp_path / "mine.py"
+    path.touch()
+    with pytest.raises(ValueError, match=f"did you mean '{path}:make'"):
+        agents.make(str(path))
+
+
+def test_long_names_lose_their_middle_unless_they_would_be_equal():
+    runs = [f"net:runs/standard-4-seed0-20261125-10223{k}" for k in range(2)]
+    assert shorten_codes(["ev", *runs]) == {
+        "ev": "ev",
+        runs[0]: "net:stan…-102230",
+        runs[1]: "net:stan…-102231",
+    }
+    others = [f"net:standard-{k}-seed0-20261125" for k in range(2)]
+    assert shorten_codes(others) == {code: code for code in others}
+
+
 @pytest.mark.parametrize("code", ["net:", "mc:", "ismcts:"])
 def test_a_colon_needs_something_after_it(code):
     with pytest.raises(ValueError, match="needs something after the colon: "):
@@ -228,7 +246,7 @@ def test_searches_are_known_by_their_codes():
 
 @pytest.mark.parametrize("code", ["net:" + "a" * 5000, "a" * 5000, "net:" + "a" * 300, "a" * 300, "net:" + "b/" * 400])
 def test_a_code_that_is_too_long_for_a_file_is_refused_in_one_line(code):
-    with pytest.raises(ValueError, match=r"at most 1,000 letters|name too long|no player|no file") as refusal:
+    with pytest.raises(ValueError, match=r"at most 1,000 letters|name too long|no player|no such file") as refusal:
         agents.make(code)
     assert "\n" not in str(refusal.value)
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from agents.tools.files import UserError, check_same_settings
+from agents.tools.options import read_whole_number
 from agents.tools.settings import check_at_least, check_positive, check_range, check_seeds, choose_setups, require
 from felicity_env import Setup
 from felicity_env.setups import standard_setup
@@ -32,6 +33,17 @@ FAULTS = [
 def test_the_first_setting_that_is_wrong_is_named(check: Callable[[], object], message: str):
     with pytest.raises(ValueError, match=message):
         check()
+
+
+def test_whole_numbers_may_have_an_exponent():
+    texts = {"7": 7, "-2": -2, "1_000": 1000, "1e6": 10**6, "2.5e3": 2500, str(2**60 + 1): 2**60 + 1}
+    assert {text: read_whole_number(text) for text in texts} == texts
+
+
+@pytest.mark.parametrize("text", ["1.5", "1e-1", "four", "", "inf", "nan", "1e6 2"])
+def test_what_is_no_whole_number_is_refused(text):
+    with pytest.raises(ValueError, match=f"'{text}' is no whole number, such as 1000000 or 1e6"):
+        read_whole_number(text)
 
 
 def test_possible_settings_are_accepted():

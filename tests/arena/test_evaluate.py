@@ -2,11 +2,17 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from agents.__main__ import VERBS
 from agents.adapters import from_policy
+from agents.arena.evaluate import Config
+from agents.policy_file import save_policy
 from agents.tools.command import run_verb
+from felicity_env.game import NUM_ACTIONS
+from felicity_env.observation import OBS_SIZE
+from felicity_env.setups import STANDARD_PLAYERS, find_setup, standard_setup
 
 FAST = ["--num-players", "3", "--num-deals", "4", "--workers", "1"]
 
@@ -63,6 +69,18 @@ def test_without_a_folder_nothing_is_left(tmp_path, monkeypatch):
 
 
 @pytest.mark.compiled("hundreds of games")
+def test_a_policy_is_measured_where_it_was_trained_unless_options_say_otherwise(tmp_path):
+    layers = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
+    names = ["standard-5", "custom-3-0123abcd", "small-2"]
+    save_policy(tmp_path, layers, open_mice=False, setups=names)
+    trained = (find_setup("standard-5"), find_setup("small-2"))
+    for player in (str(tmp_path), f"net:{tmp_path}"):
+        assert Config(player=player).setups == trained
+        assert Config(player=player, num_players=(3,)).setups == (standard_setup(3),)
+        assert Config(player=player, setup=("tiny-2",)).setups == (find_setup("tiny-2"),)
+    assert Config(player="ev").setups == tuple(map(standard_setup, STANDARD_PLAYERS))
+
+
 def test_the_sequential_test_finds_the_stronger_and_stops_early(tmp_path):
     out = tmp_path / "out"
     words = ["--num-players", "3", "--num-deals", "400", "--sequential", "0.1", "--out", str(out)]
@@ -86,7 +104,7 @@ def test_the_sequential_test_finds_the_stronger_and_stops_early(tmp_path):
         (["ev", "--sequential", "-0.1"], "--sequential must be positive, not -0.1"),
         (["runs/nowhere"], "no player"),
         (["net@greedy"], "write net:greedy"),
-        (["ev", "--against", "agents/net"], "did you mean 'net:agents/net'?"),
+        (["ev", "--against", "agents/net"], "--against: no player 'agents/net' (did you mean 'net:agents/net'?"),
     ],
 )
 def test_wrong_arguments_are_named(words, message, capsys):

@@ -18,6 +18,7 @@ from stable_baselines3.common.logger import Logger
 import agents
 from agents.checkpoint_file import list_checkpoints, save_checkpoint
 from agents.policy_file import Layers
+from agents.tools.command import python_command
 from agents.tools.files import lock_folder
 from felicity_env import Batch
 from felicity_env.kernel import MAX_THREADS
@@ -35,6 +36,7 @@ from tests.support.training import (
 )
 from train.algorithms import ALGORITHMS
 from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer
+from train.selfplay import SelfplayConfig
 from train.trainer import Run
 
 
@@ -87,7 +89,18 @@ def test_ctrl_c_in_the_final_evaluation_is_no_traceback(run_copy, monkeypatch):
     (run_copy / "evaluation.json").unlink()
     outcome = train("--resume", run_copy)
     assert outcome.status == 130
-    assert "--resume" in outcome.errors
+    assert f"stopped; continue: {python_command('train')} --resume {run_copy}" in outcome.errors
+
+
+def test_ctrl_c_before_the_run_begins_leaves_nothing(tmp_path, monkeypatch):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("train.command.load_trainer", interrupt)
+    monkeypatch.setattr("train.command.read_arguments", lambda words: (SelfplayConfig(out=tmp_path / "run"), []))
+    outcome = train()
+    assert (outcome.status, outcome.errors) == (130, "stopped; nothing was stored")
+    assert not (tmp_path / "run").exists()
 
 
 LOSSES = {
