@@ -24,7 +24,8 @@ EXAMPLES = [
 
 @pytest.mark.compiled("many games")
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_example_runs_as_written(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_runs_as_written(example, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # for the files that it writes
     exec(compile(example, "README.md", "exec"), {"__name__": "__main__"})
     assert ("print" in example) == bool(capsys.readouterr().out)
 
