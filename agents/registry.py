@@ -89,6 +89,14 @@ def make(code: str) -> Player:
     return getattr(importlib.import_module(entry.module), entry.function)(*values, **options, **entry.fixed)
 
 
+def check_player(code: str, where: str) -> None:
+    """Raise `ValueError`, whose message begins with `where`, unless a player can be made from its code."""
+    try:
+        make(code)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
 def check_players(config: Any, *settings: str, allowed: Iterable[str] = ()) -> None:
     """Raise `ValueError`, which names the option, unless the named settings of `config` are codes of players.
 
@@ -99,10 +107,8 @@ def check_players(config: Any, *settings: str, allowed: Iterable[str] = ()) -> N
         codes = (value,) if isinstance(value, str) else value
         require(bool(codes), f"{option_name(setting)} must name a player")
         for code in codes:
-            try:
-                _ = code in allowed or make(code)
-            except (ValueError, OSError) as error:
-                raise ValueError(f"{option_name(setting)}: {error}") from error
+            if code not in allowed:
+                check_player(code, option_name(setting))
 
 
 def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:

@@ -46,11 +46,16 @@ def find_setup(setup: Setup | str | Path) -> Setup:
     if isinstance(setup, Setup):
         return setup
     if isinstance(setup, str | Path):
-        if str(setup) in _NAMED:
+        if is_setup_name(str(setup)):
             return _NAMED[str(setup)]
         if Path(setup).suffix == ".json":
             return _read_setup(Path(setup))
     raise ValueError(f"no setup {setup!r}; there are {', '.join(_NAMED)}, and files that end in .json")
+
+
+def is_setup_name(name: Any) -> bool:
+    """Return whether a value is the name of a setup in one of the tables, such as `standard-4`."""
+    return isinstance(name, str) and name in _NAMED
 
 
 def choose_setup(num_players: Any, setup: Any) -> Setup:

@@ -60,7 +60,7 @@ def train(config: Config, named: Collection[str] = ()) -> int:
     try:
         if config.resume:
             return _continue(config, config.total_timesteps if "--total-timesteps" in named else None, console)
-        return _begin(replace(config, out=folder), folder, console)
+        return _begin(config, folder, console)
     except KeyboardInterrupt:
         resume = f"{python_command('train')} --resume {shlex.quote(str(folder))}"
         stored = (folder / CONFIG).exists()
@@ -68,17 +68,17 @@ def train(config: Config, named: Collection[str] = ()) -> int:
 
 
 def _begin(config: Config, folder: Path, console: Console) -> int:
-    """Create the run folder, train, and return the exit status."""
+    """Start a training run in a new folder, train to its end, and return the exit status of the command."""
     trainer = _create_trainer(config, folder)  # before the folder, because it refuses impossible settings
-    create_run_folder(config)
+    create_run_folder(replace(config, out=folder))
     with lock_folder(folder):
         return _learn(trainer, console)
 
 
 def _continue(config: Config, total: int | None, console: Console) -> int:
-    """Continue the run in the folder `config.resume`, to the new total of decisions if one is given.
+    """Continue the training run in the folder `config.resume`, and return the exit status of the command.
 
-    Returns the exit status.
+    total: new number of decisions to learn from in the whole run, or None to keep the stored number.
     """
     folder: Any = config.resume
     if not folder.is_dir():

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import agents
-from agents.registry import PLAYERS, check_players
+from agents.registry import PLAYERS, check_player, check_players
 from agents.tools.files import UserError, check_same_settings, describe_error
 from agents.tools.seeds import MAX_TRAINING_SEED
 from agents.tools.settings import (
@@ -152,10 +151,7 @@ class Config(SeveralSetups):
         """Raise `ValueError` unless a name in `mix` that is no word of its own, such as `self`, is a player code."""
         allowed = f"--mix may name {', '.join(self.sources)} and player codes, separated by blanks"
         require(name != PAST, f"{allowed}; {PAST} (earlier policies) exists in maskable-ppo only")
-        try:
-            agents.make(name)
-        except ValueError as error:
-            raise ValueError(f"{allowed}: {error}") from error
+        check_player(name, allowed)
 
     @property
     def algorithm(self) -> str:

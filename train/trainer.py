@@ -36,7 +36,7 @@ from train.storage import CURVE, EVALUATION
 
 SECONDS_A_LINE = 30  # between two lines of progress where the output is no terminal
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
-CURVE_POINTS = 10  # in a run without the setting `curve_every`
+CURVE_INTERVALS = 10  # between the points of a learning curve, in a run without the setting `curve_every`
 CURVE_STREAM, FINAL_STREAM = 1, 2  # random streams of the learning curve and of the final evaluation
 _SPREAD_STEPS = 97  # number of random decisions in the first games, so that not all are in the same round
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
@@ -209,7 +209,7 @@ class Run:
 
     def is_curve_due(self, timesteps: int) -> bool:
         """Return whether the learning curve needs a point after `timesteps` decisions."""
-        every = self.config.curve_every or max(1, self.config.total_timesteps // CURVE_POINTS)
+        every = self.config.curve_every or max(1, self.config.total_timesteps // CURVE_INTERVALS)
         last = self.curve[-1]["timesteps"] if self.curve else -every
         return timesteps // every != last // every
 

@@ -32,7 +32,7 @@ from agents.tools.provenance import describe_measurement
 from agents.tools.settings import SeveralSetups, check_at_least, check_positive, choose_setups, require
 from felicity_env.game import Setup
 from felicity_env.random_stream import game_seed
-from felicity_env.setups import STANDARD_PLAYERS, describe_setup
+from felicity_env.setups import STANDARD_PLAYERS, describe_setup, is_setup_name
 
 BLOCKS_PER_LOOK = 20
 
@@ -45,7 +45,7 @@ class Config(SeveralSetups):
     """Run folder of `python -m train`, finished or not, a checkpoint in it, or code of a player such as `mc:200`."""
     num_players: tuple[int, ...] = field(default=(), kw_only=True)
     """Numbers of seats, 3 to 5; each selects the standard setup with that number. Default: the setups on which a
-    trained policy has learned, and 3 4 5 for other players."""
+    trained policy has learned, as far as they have names, else 3 4 5."""
     against: tuple[str, ...] = ("anchor", "ev", "tuned")
     """Codes of the opponents, separated by blanks, such as `anchor mc:200`."""
     num_deals: int = 500
@@ -101,12 +101,13 @@ class Config(SeveralSetups):
 def find_trained_setups(code: str) -> tuple[str, ...]:
     """Return the names of the setups on which the policy with a player code was trained; for other players, ().
 
-    A setup that came from a JSON file has no name that can be found, and is left out.
+    A setup that came from a JSON file is left out, because its name is in no table.
     """
     player = make(code)
     members = player.members if isinstance(player, PolicyPlayer) else ()
-    names = [name for member in members for name in member.metadata.get("setups", ())]
-    return tuple(name for name in dict.fromkeys(names) if not name.startswith("custom-"))
+    stored = [member.metadata.get("setups") for member in members]
+    names = [name for setups in stored if isinstance(setups, list) for name in setups if is_setup_name(name)]
+    return tuple(dict.fromkeys(names))
 
 
 def measure_player(config: Config, folder: Path, console: Console) -> dict[str, Any]:

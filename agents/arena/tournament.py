@@ -64,7 +64,7 @@ class Config(SeveralSetups):
     """Number of deals in a part of a match. Results are saved part by part; Ctrl-C loses only the parts in progress."""
 
     def __post_init__(self) -> None:
-        if self.players or not self.bots:
+        if self.players:
             check_players(self, "players")
         named, what = " ".join(self.entrants) or "none", "--players and --bots" if self.bots else "--players"
         enough = len(self.entrants) >= 2 and len(set(self.entrants)) == len(self.entrants)

@@ -6,6 +6,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, field, fields, make_dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -51,21 +52,16 @@ def _new_registry() -> Any:
 
 
 def read_whole_number(text: str) -> int:
-    """Return the whole number that a text names, such as `1000000`, `1_000_000` or `1e6`; raise `ValueError` if none.
+    """Return the whole number that a text names, such as `1000000`, `1_000_000` or `1e6`.
 
-    A number with an exponent is exact only up to 2^53.
+    Raises `ValueError` if the text names none. A number with an exponent is exact only up to 2^53.
     """
-    try:
+    with suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.5
-    if not number.is_integer():
-        raise ValueError(f"{text!r} is no whole number, such as 1000000 or 1e6")
-    return int(number)
+    with suppress(ValueError):
+        if (number := float(text)).is_integer():
+            return int(number)
+    raise ValueError(f"{text!r} is no whole number, such as 1000000 or 1e6")
 
 
 def format_rows(rows: Iterable[tuple[str, str]]) -> str:

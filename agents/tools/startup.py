@@ -16,7 +16,7 @@ def begin_command() -> None:
     Ctrl-C ends the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it. Threads of
     the numerical libraries sleep while they wait, unless the variable `OMP_WAIT_POLICY` is set.
     """
-    # If another program uses one of two cores, threads that wait in a loop make training ten times slower.
+    # Threads that wait in a loop take the cores from those that work, if other programs use some of the cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)

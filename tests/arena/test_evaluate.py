@@ -68,19 +68,24 @@ def test_without_a_folder_nothing_is_left(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.compiled("hundreds of games")
 def test_a_policy_is_measured_where_it_was_trained_unless_options_say_otherwise(tmp_path):
     layers = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
-    names = ["standard-5", "custom-3-0123abcd", "small-2"]
+    names = ["standard-5", "custom-3-0123abcd", "small-2", ["no text"]]
     save_policy(tmp_path, layers, open_mice=False, setups=names)
     trained = (find_setup("standard-5"), find_setup("small-2"))
     for player in (str(tmp_path), f"net:{tmp_path}"):
         assert Config(player=player).setups == trained
         assert Config(player=player, num_players=(3,)).setups == (standard_setup(3),)
         assert Config(player=player, setup=("tiny-2",)).setups == (find_setup("tiny-2"),)
-    assert Config(player="ev").setups == tuple(map(standard_setup, STANDARD_PLAYERS))
+    save_policy(tmp_path, layers, open_mice=False, setups=7)
+    assert (
+        Config(player="ev").setups
+        == Config(player=str(tmp_path)).setups
+        == tuple(map(standard_setup, STANDARD_PLAYERS))
+    )
 
 
+@pytest.mark.compiled("hundreds of games")
 def test_the_sequential_test_finds_the_stronger_and_stops_early(tmp_path):
     out = tmp_path / "out"
     words = ["--num-players", "3", "--num-deals", "400", "--sequential", "0.1", "--out", str(out)]

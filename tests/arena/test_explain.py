@@ -104,7 +104,7 @@ def test_the_command_lists_decisions_and_explains_one(run, game_file, capsys):
     assert any(f" {last} " in line and "to come" in line for line in listed.splitlines())
     assert explain(game_file, "--player", f"net:{run}", "--decision", 24, "--worlds", 20) == 0
     explained = capsys.readouterr().out
-    for text in ("you", "win share expected", "What the others hide", "<- taken"):
+    for text in ("you", "mice are shown, because", "win share expected", "What the others hide", "<- taken"):
         assert text in explained
 
 
