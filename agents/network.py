@@ -6,17 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from agents.policy_file import Layers, load_policy
+from agents.layouts import encode_layout
+from agents.policy_file import Layers, get_observation_version, load_policy
 from felicity_env.game import MAX_BID, NUM_ACTIONS, PASS
 from felicity_env.kernel import kernel
-from felicity_env.observation import AT, MICE_SCALE
+from felicity_env.observation import AT, MICE_SCALE, OBSERVATION_VERSION
 from felicity_env.player import View
 from felicity_env.random_stream import split, uniform
 
 
-def forward(layers: Layers, observations: np.ndarray, activation: str = "tanh") -> np.ndarray:
-    """Compute the logits of a multilayer perceptron, float32 [B, NUM_ACTIONS], from observations [B, OBS_SIZE]."""
-    hidden = observations
+def forward(
+    layers: Layers, observations: np.ndarray, activation: str = "tanh", observation_version: int = OBSERVATION_VERSION
+) -> np.ndarray:
+    """Compute the logits of a multilayer perceptron, float32 [B, NUM_ACTIONS], from observations [B, OBS_SIZE].
+
+    observation_version: layout of the observation that the network reads; the observations are converted to it.
+    """
+    hidden = encode_layout(observations, observation_version)
     for weight, bias in layers[:-1]:
         hidden = hidden @ weight
         hidden += bias
@@ -94,7 +100,8 @@ class NetworkPlayer:
     """Player with the policy of one network; it samples its actions, or takes the best one if `greedy`.
 
     layers: weight [inputs, outputs] and bias of each layer. open_mice: whether the network sees the other seats' mice.
-    activation: "tanh" or "relu". metadata: contents of the policy's JSON file.
+    activation: "tanh" or "relu". observation_version: layout of the observation that the network reads. metadata:
+    contents of the policy's JSON file.
     """
 
     def __init__(
@@ -103,10 +110,12 @@ class NetworkPlayer:
         *,
         open_mice: bool,
         activation: str,
+        observation_version: int = OBSERVATION_VERSION,
         greedy: bool = False,
         metadata: dict[str, Any] | None = None,
     ) -> None:
         self.layers, self.open_mice, self.activation = layers, open_mice, activation
+        self.observation_version = observation_version
         self.greedy, self.metadata = greedy, metadata or {}
 
     @classmethod
@@ -116,8 +125,14 @@ class NetworkPlayer:
         Raises `ValueError` as `load_policy` does.
         """
         layers, metadata = load_policy(Path(path))
-        open_mice, activation = bool(metadata["open_mice"]), metadata["activation"]
-        return cls(layers, open_mice=open_mice, activation=activation, greedy=greedy, metadata=metadata)
+        return cls(
+            layers,
+            open_mice=metadata["open_mice"],
+            activation=metadata["activation"],
+            observation_version=get_observation_version(metadata),
+            greedy=greedy,
+            metadata=metadata,
+        )
 
     @property
     def members(self) -> "tuple[NetworkPlayer, ...]":
@@ -150,4 +165,5 @@ class NetworkPlayer:
 
     def logits(self, view: View) -> np.ndarray:
         """Return the logits for B decisions, float32 [B, NUM_ACTIONS]; those of illegal actions have no meaning."""
-        return forward(self.layers, view.observations(self.open_mice), self.activation)
+        observations = view.observations(self.open_mice)
+        return forward(self.layers, observations, self.activation, self.observation_version)

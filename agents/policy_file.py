@@ -18,10 +18,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from agents.checkpoint_file import CHECKPOINTS, SUFFIX, Checkpoint, list_checkpoints, load_checkpoint, read_checkpoint
+from agents.layouts import LAYOUTS, count_inputs, list_sections
 from agents.tools.command import print_error, python_command
 from agents.tools.files import UserError, describe_error, write_atomically
 from felicity_env.game import MAX_BID, NUM_ACTIONS, RULES_VERSION
-from felicity_env.observation import OBS_SIZE, OBSERVATION_VERSION, SECTIONS, VERSIONS
+from felicity_env.observation import OBSERVATION_VERSION, VERSIONS
 
 FORMAT = "felicity-policy-1"
 Layers = list[tuple[np.ndarray, np.ndarray]]  # weight [inputs, outputs] and bias [outputs], float32
@@ -44,13 +45,19 @@ def save_policy(folder: Path, layers: Layers, *, open_mice: bool, activation: st
     write_atomically(folder / "policy.json", lambda part: part.write_text(text))
 
 
-def describe_policy(*, open_mice: bool, activation: str, **metadata: Any) -> dict[str, Any]:
-    """Return the description that is stored with a policy's weights: format, versions, inputs and `metadata`."""
+def describe_policy(
+    *, open_mice: bool, activation: str, observation_version: int = OBSERVATION_VERSION, **metadata: Any
+) -> dict[str, Any]:
+    """Return the description that is stored with a policy's weights: format, versions, inputs and `metadata`.
+
+    observation_version: layout of the observation that the policy reads, one of `LAYOUTS`.
+    """
     return {
         "format": FORMAT,
         **VERSIONS,
+        "observation_version": observation_version,
         "activation": activation,
-        "sections": list_sections(),
+        "sections": list_sections(observation_version),
         "open_mice": open_mice,
         **metadata,
     }
@@ -90,7 +97,7 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError, UserError) as error:
         raise ValueError(f"cannot read a policy from {path}: {describe_error(error)}{_find_advice(path)}") from error
     _check_version(path, metadata)
-    _check_layers(path, layers)
+    _check_layers(path, layers, count_inputs(get_observation_version(metadata)))
     return layers, metadata
 
 
@@ -135,29 +142,27 @@ def _extract_policy(checkpoint: Checkpoint) -> tuple[Layers, dict[str, Any]]:
     return tensors_to_layers(checkpoint.arrays, f"{POLICY}."), checkpoint.metadata[POLICY]
 
 
-def list_sections() -> list[list[Any]]:
-    """List name and size of each section of the observation.
-
-    A policy stores this list, so that a policy for another layout of the observation is noticed.
-    """
-    return [[section.name, section.size] for section in SECTIONS]
-
-
 def _check_version(path: Path, metadata: Any) -> None:
-    expected = {"format": FORMAT, "sections": list_sections(), **VERSIONS}
-    stored = {"observation_version": 1, **metadata} if isinstance(metadata, dict) else {}  # it was not stored at first
-    is_current = all(stored.get(key) == value for key, value in expected.items())
-    if not is_current or metadata.get("activation") not in ACTIVATIONS:
+    layout = get_observation_version(metadata) if isinstance(metadata, dict) else None
+    known = layout in LAYOUTS and type(layout) is int
+    expected = {"format": FORMAT, "rules_version": RULES_VERSION, "sections": list_sections(layout) if known else None}
+    fits = known and all(metadata.get(key) == value for key, value in expected.items())
+    if not fits or metadata.get("activation") not in ACTIVATIONS:
         raise ValueError(
             f"the policy in {path} is not of this version ({FORMAT}, rules {RULES_VERSION}, observation "
-            f"{OBSERVATION_VERSION} with {OBS_SIZE} inputs)"
+            f"{' or '.join(map(str, LAYOUTS))})"
         )
     if type(metadata.get("open_mice")) is not bool:
         raise ValueError(f"the policy in {path} is damaged: open_mice in its description must be true or false")
 
 
-def _check_layers(path: Path, layers: Layers) -> None:
-    sizes = [OBS_SIZE, *(bias.size for _, bias in layers)]
+def get_observation_version(metadata: Mapping[str, Any]) -> Any:
+    """Return the version of the observation that a policy reads; the first policies stored none."""
+    return metadata.get("observation_version", 1)
+
+
+def _check_layers(path: Path, layers: Layers, num_inputs: int) -> None:
+    sizes = [num_inputs, *(bias.size for _, bias in layers)]
     expected = [((before, after), (after,)) for before, after in pairwise(sizes)]
     shapes = [(weight.shape, bias.shape) for weight, bias in layers]
     if shapes != expected or sizes[-1] not in OUTPUTS or not min(sizes):

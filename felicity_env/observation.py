@@ -2,9 +2,7 @@
 
 One layout serves 2 to 5 seats, with a dummy or without, with open mice or without; unused entries are zero. Seats are
 relative: 0 is the observing seat, 1 its left neighbour. Cards and small choices are one-hot; amounts are scaled by
-powers of two, so that float32 represents them exactly. The two amounts on which a bid depends (own mice, highest bid)
-are also written as thermometers (as many ones as the amount, then zeros), like the counters of the Hanabi Learning
-Environment (Bard et al. 2020, arXiv:1902.00506); the experiment `encoding` measures the effect of that.
+powers of two, so that float32 represents them exactly.
 """
 
 from collections import namedtuple
@@ -29,12 +27,11 @@ from felicity_env.game import (
 )
 from felicity_env.kernel import kernel
 
-OBSERVATION_VERSION = 1  # increases when an entry of the observation changes its place or meaning
+OBSERVATION_VERSION = 2  # increases when an entry of the observation changes its place or meaning
 VERSIONS = {"rules_version": RULES_VERSION, "observation_version": OBSERVATION_VERSION}  # in metadata of environments
 MICE_SCALE = 16.0
 POINTS_SCALE = 64.0
 OBS_LOW, OBS_HIGH = -8.0, 64.0  # bounds of every entry, wide enough for any setup
-STEPS = 32  # entries of a thermometer; entry k is 1 if the amount is at least k + 1
 SLOT_SIZE = 1 + NUM_CARDS
 MIN_SEATS = 2
 
@@ -56,7 +53,7 @@ SECTIONS = (
     Section("position", MAX_SEATS, "one-hot: this seat's place after the start player"),
     Section("hand", NUM_CARDS, "1 for each card in hand"),
     Section("row", MAX_SLOTS * SLOT_SIZE, "per slot: 1 if it holds a card, then the card one-hot if seen"),
-    Section("face_up", MAX_SLOTS, "thermometer: slots turned face up"),
+    Section("face_up", MAX_SLOTS, "per slot: 1 if it is turned face up"),
     Section("pots", MAX_POTS, "mice on each mouse card / 16"),
     Section("pass_pays", 1, "mice that a pass would bring now / 16"),
     Section("bids", MAX_SEATS, "per seat: bid / 16"),
@@ -65,10 +62,8 @@ SECTIONS = (
     Section("played", MAX_SEATS * NUM_CARDS, "per seat: 1 for each card placed in earlier rounds"),
     Section("dummy_played", NUM_CARDS, "1 for each card the dummy turned in earlier rounds"),
     Section("mice", 1, "own mice / 16"),
-    Section("mice_steps", STEPS, "thermometer: own mice"),
     Section("bank", 1, "mice in the bank / 16"),
     Section("high_bid", 1, "highest bid / 16"),
-    Section("high_bid_steps", STEPS, "thermometer: highest bid"),
     Section("opponent_mice", MAX_SEATS - 1, "per other seat: mice / 16; zero unless `open_mice`"),
     Section("last_known", 1, "1 once a round is finished"),
     Section("last_winner", MAX_SEATS, "one-hot: who bought the last sack; zero if nobody did"),
@@ -94,9 +89,8 @@ def offsets(sections: tuple[Section, ...], start: int = 0) -> Any:
     return namedtuple("At", [section.name for section in sections])(*places[:-1])
 
 
-# Tables of bit sets and thermometers: copying floats from a table is several times as fast as computing them.
+# Table of bit sets: copying floats from a table is several times as fast as computing them.
 _FLAGS = (np.arange(1 << NUM_CARDS)[:, None] >> np.arange(NUM_CARDS) & 1).astype(np.float32)
-_STEPS_UP = np.tri(STEPS + 1, STEPS, -1, dtype=np.float32)
 
 AT = offsets(SECTIONS)
 OBS_SIZE = sum(section.size for section in SECTIONS)
@@ -111,8 +105,6 @@ def observe(state: State, seat: int, open_mice: bool, out: np.ndarray) -> None:
     _write_table(state, seat, out)
     _write_cards(state, seat, out)
     _write_seats(state, seat, open_mice, out)
-    _write_steps(state.mice[seat], STEPS, AT.mice_steps, out)
-    _write_steps(state.high_bid, STEPS, AT.high_bid_steps, out)
     _write_last_round(state, seat, out)
 
 
@@ -123,7 +115,8 @@ def _write_table(state, seat, out):
     out[AT.phase + state.phase] = 1.0
     out[AT.round + state.round_number] = 1.0
     out[AT.position + wrap(state, seat - state.start_seat)] = 1.0
-    _write_steps(state.face_up, MAX_SLOTS, AT.face_up, out)
+    for slot in range(state.face_up):
+        out[AT.face_up + slot] = 1.0
     for k in range(MAX_POTS):
         out[AT.pots + k] = state.pots[k] / MICE_SCALE
     out[AT.pass_pays] = pass_pays(state) / MICE_SCALE
@@ -176,13 +169,6 @@ def _write_seats(state, seat, open_mice, out):
         if open_mice and relative > 0:
             out[AT.opponent_mice + relative - 1] = state.mice[other] / MICE_SCALE
         other = wrap(state, other + 1)
-
-
-@kernel
-def _write_steps(amount, size, at, out):
-    """Write an amount as a thermometer of `size` entries: `amount` ones (at most `size`), then zeros."""
-    for k in range(size):
-        out[at + k] = _STEPS_UP[min(amount, STEPS), k]
 
 
 @kernel

@@ -29,7 +29,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     ),
     "agents": (
         ("tools",),
-        ("sack_value", "bidding", "tuned_weights", "checkpoint_file", "posterior"),
+        ("sack_value", "bidding", "tuned_weights", "checkpoint_file", "posterior", "layouts"),
         ("policy_file",),
         (*HEURISTIC_MODULES, "network"),
         ("mixture", "adapters", "compiled"),

@@ -8,10 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from agents.layouts import count_inputs, encode_layout
 from agents.network import NetworkPlayer
 from agents.policy_file import Layers
-from felicity_env import NUM_ACTIONS, OBS_SIZE
+from felicity_env import NUM_ACTIONS
 from felicity_env.game import MAX_BID
+from felicity_env.observation import OBSERVATION_VERSION
 from train.priors import count_further_mice
 
 ACTIVATION = "relu"
@@ -41,18 +43,27 @@ class ActorCritic(nn.Module):
 
     raises: if true, the logit of a bid is the sum of two outputs: one for the bid, and one for the size of its raise
     over the highest bid. prior_rate: with `raises`, each further mouse is exp(-prior_rate) times as likely before
-    training.
+    training. observation_version: layout of the observation that both networks read.
     """
 
-    def __init__(self, hidden_sizes: Sequence[int], *, raises: bool, seed: int, prior_rate: float = 0.0) -> None:
+    def __init__(
+        self,
+        hidden_sizes: Sequence[int],
+        *,
+        raises: bool,
+        seed: int,
+        prior_rate: float = 0.0,
+        observation_version: int = OBSERVATION_VERSION,
+    ) -> None:
         super().__init__()
+        self.observation_version, inputs = observation_version, count_inputs(observation_version)
         generator = torch.Generator().manual_seed(seed)
         outputs = NUM_ACTIONS + (MAX_BID if raises else 0)
-        self.actor = create_perceptron([OBS_SIZE, *hidden_sizes, outputs], gain=_ACTOR_GAIN, generator=generator)
+        self.actor = create_perceptron([inputs, *hidden_sizes, outputs], gain=_ACTOR_GAIN, generator=generator)
         if raises:
             with torch.no_grad():
                 self.actor[-1].bias[NUM_ACTIONS:] = -prior_rate * torch.arange(MAX_BID)  # type: ignore[index]
-        self.critic = create_perceptron([OBS_SIZE, *hidden_sizes, 1], gain=_CRITIC_GAIN, generator=generator)
+        self.critic = create_perceptron([inputs, *hidden_sizes, 1], gain=_CRITIC_GAIN, generator=generator)
 
     @classmethod
     def from_player(cls, player: NetworkPlayer) -> "ActorCritic":
@@ -63,13 +74,13 @@ class ActorCritic(nn.Module):
         if player.activation != ACTIVATION:
             raise ValueError(f"the player has {player.activation} between its layers, these networks have {ACTIVATION}")
         settings = match_network(player)
-        network = cls(settings["hidden_sizes"], raises=settings["raises"], seed=0)
+        network = cls(seed=0, **{name: value for name, value in settings.items() if name != "open_mice"})
         network.load_layers(player.layers)
         return network
 
     def logits(self, observations: Tensor) -> Tensor:
         """Return the policy's logits of all actions, legal or not, for N observations, float32 [N, NUM_ACTIONS]."""
-        outputs = self.actor(observations).float()
+        outputs = self.actor(self._encode(observations)).float()
         if outputs.shape[1] == NUM_ACTIONS:
             return outputs
         raises = count_further_mice(observations)
@@ -86,7 +97,13 @@ class ActorCritic(nn.Module):
 
     def values(self, observations: Tensor) -> Tensor:
         """Return the critic's estimate of the return at each observation, float32 [N]."""
-        return self.critic(observations).float().squeeze(-1)
+        return self.critic(self._encode(observations)).float().squeeze(-1)
+
+    def _encode(self, observations: Tensor) -> Tensor:
+        if self.observation_version == OBSERVATION_VERSION:
+            return observations
+        encoded = encode_layout(observations.float().cpu().numpy(), self.observation_version)
+        return torch.from_numpy(encoded).to(observations)
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the actor's layers."""
@@ -113,7 +130,12 @@ def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
 def match_network(player: NetworkPlayer) -> dict[str, Any]:
     """Return the settings of self-play training that create networks of the same form as a player's network."""
     hidden_sizes = tuple(bias.size for _, bias in player.layers[:-1])
-    return {"hidden_sizes": hidden_sizes, "raises": player.raises, "open_mice": player.open_mice}
+    return {
+        "hidden_sizes": hidden_sizes,
+        "raises": player.raises,
+        "open_mice": player.open_mice,
+        "observation_version": player.observation_version,
+    }
 
 
 def _copy_array(tensor: Tensor) -> np.ndarray:

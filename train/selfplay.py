@@ -22,11 +22,13 @@ from stable_baselines3.common.logger import Logger
 from torch import Tensor, nn
 
 from agents.checkpoint_file import load_checkpoint
+from agents.layouts import LAYOUTS
 from agents.policy_file import Layers
 from agents.tools.files import UserError
 from agents.tools.settings import check_not_negative, check_positive, check_range, require
 from felicity_env import game_seed
 from felicity_env.game import PASS
+from felicity_env.observation import OBSERVATION_VERSION
 from train import storage
 from train.config import Config, choose_device
 from train.initial_policy import InitialPolicy, load_initial_policy
@@ -61,6 +63,8 @@ class SelfplayConfig(Config):
     """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it."""
     raises: bool = False
     """Compute the logit of a bid as the sum of two outputs: one for the bid, one for its raise over the highest bid."""
+    observation_version: int = OBSERVATION_VERSION
+    """Layout of the observation that the networks read; 1 is only for runs that --init starts from an old policy."""
     prior: str = "uniform"
     """Policy to which the learned one is drawn: `uniform` over legal actions, `e1` or `e2`. In e1 and e2 each mouse
     above the lowest raise makes a bid e or e^2 times less likely; both leave less to exploit than uniform."""
@@ -92,6 +96,8 @@ class SelfplayConfig(Config):
         check_positive(self, "max_grad_norm", "save_every")
         check_not_negative(self, "kl_coef", "vf_coef")
         check_not_negative(self, "bidding_coef", "bidding_coef_end", "placing_coef", "placing_coef_end")
+        known = " or ".join(map(str, LAYOUTS))
+        require(self.observation_version in LAYOUTS, f"--observation-version must be {known}")
         require(self.prior in PRIORS, f"--prior must be one of {', '.join(PRIORS)}, not {self.prior}")
         check_range(self, 0, 1, "average_decay")
         require(self.batch_size <= self.rollout_size, "--batch-size must be at most --num-envs times --num-steps")
@@ -125,8 +131,14 @@ class SelfplayTrainer:
         self._is_stopped: Callable[[], bool] = lambda: False
 
     def _create_networks(self) -> ActorCritic:
-        config, rate = self.config, self.prior.rate
-        networks = ActorCritic(config.hidden_sizes, raises=config.raises, seed=config.seed, prior_rate=rate)
+        config = self.config
+        networks = ActorCritic(
+            config.hidden_sizes,
+            raises=config.raises,
+            seed=config.seed,
+            prior_rate=self.prior.rate,
+            observation_version=config.observation_version,
+        )
         return networks.to(self.device)
 
     def _start_from(self, start: InitialPolicy) -> None:

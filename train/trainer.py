@@ -19,7 +19,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from stable_baselines3.common.logger import Logger, make_output_format
 
-from agents.arena.estimates import bootstrap
+from agents.arena.estimates import estimate_share
 from agents.arena.matches import win_shares_against_copies
 from agents.checkpoint_file import save_checkpoint
 from agents.network import NetworkPlayer
@@ -28,7 +28,7 @@ from agents.tools.files import check_same_settings, explain_os_errors, write_ato
 from agents.tools.progress import format_duration
 from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
-from felicity_env import Batch, Player, Setup, game_seed
+from felicity_env import OBSERVATION_VERSION, Batch, Player, Setup, game_seed
 from felicity_env.kernel import MAX_THREADS
 from felicity_env.setups import describe_setup, setup_name
 from train.config import Config
@@ -115,6 +115,7 @@ class Run:
 
     def __init__(self, config: Config, folder: Path, *, activation: str) -> None:
         self.config, self.folder, self.activation = config, folder, activation
+        self.observation_version = getattr(config, "observation_version", OBSERVATION_VERSION)
         self.curve: list[dict[str, Any]] = []
         self.seconds = 0.0
         self.threads = prepare_process(config.threads)
@@ -147,7 +148,8 @@ class Run:
 
     def create_player(self, layers: Layers) -> NetworkPlayer:
         """Create a player with the policy that has these network layers, of the form that this run trains."""
-        return NetworkPlayer(layers, open_mice=self.config.open_mice, activation=self.activation)
+        form = {"activation": self.activation, "observation_version": self.observation_version}
+        return NetworkPlayer(layers, open_mice=self.config.open_mice, **form)
 
     def count_time(self) -> None:
         """Add the time since the last call to the working time of the run, `seconds`."""
@@ -182,6 +184,7 @@ class Run:
         """List the facts about a policy of this run that are stored with it."""
         return {
             "activation": self.activation,
+            "observation_version": self.observation_version,
             "open_mice": self.config.open_mice,
             "num_players": [setup.seats for setup in self.config.setups],
             "setups": [setup_name(setup) for setup in self.config.setups],
@@ -273,7 +276,7 @@ def evaluate_policy(
     """
     seed = game_seed(SEEDS["evaluation"], stream, setup.seats)
     win_shares = {
-        code: asdict(bootstrap(win_shares_against_copies(player, code, setup, num_deals=num_deals, seed=seed)))
+        code: asdict(estimate_share(win_shares_against_copies(player, code, setup, num_deals=num_deals, seed=seed)))
         for code in against
     }
     return describe_setup(setup) | {"par": 1 / setup.seats, "win_share": win_shares}

@@ -6,7 +6,7 @@ neighbours of a player, which also influence the result; every block therefore d
 players. An example::
 
     blocks = play_blocks([make("tuned"), *(make("ev") for _ in range(3))], num_deals=1000, seed=7)
-    bootstrap(blocks.block_means(0))                                     # win share of `tuned` against three `ev`
+    estimate_share(blocks.block_means(0))                                # win share of `tuned` against three `ev`
 
 For a given seed, block k always has the same deal and the same random streams for its seats. They do not depend on
 the players, on the number of blocks, or on how the blocks are split into parts: concatenated parts
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.arena.estimates import Estimate, Paired, bootstrap, compare_paired
+from agents.arena.estimates import Estimate, Paired, compare_paired, estimate_mean, estimate_share
 from agents.arena.games import Games, PlayerError
 from felicity_env.game import MAX_SEATS, STATE, Setup, deal, rank
 from felicity_env.kernel import kernel
@@ -29,7 +29,17 @@ from felicity_env.random_stream import check_seed, next_game_seed
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.setups import standard_setup
 
-__all__ = ["MEASURES", "Blocks", "Estimate", "Paired", "PlayerError", "bootstrap", "compare_paired", "play_blocks"]
+__all__ = [
+    "MEASURES",
+    "Blocks",
+    "Estimate",
+    "Paired",
+    "PlayerError",
+    "compare_paired",
+    "estimate_mean",
+    "estimate_share",
+    "play_blocks",
+]
 
 _DEAL_STREAM, _PLAY_STREAM, _ORDER_STREAM = 1, 2, 3
 _WIN, _MARGIN = reward_code("win"), reward_code("margin")
@@ -166,7 +176,12 @@ def estimate_measures(blocks: Blocks, players: Sequence[int]) -> dict[str, Any]:
     An estimate is a dictionary of the fields of `Estimate`: value, interval, and number of blocks.
     """
     means = {name: np.mean([blocks.block_means(player, name) for player in players], axis=0) for name in MEASURES}
-    return {name: asdict(bootstrap(values)) for name, values in means.items()}
+    return {name: estimate_measure(name, values) for name, values in means.items()}
+
+
+def estimate_measure(name: str, values: np.ndarray) -> dict[str, Any]:
+    """Estimate the mean of a measure over N blocks, given its name and its values [N]; return a dictionary for JSON."""
+    return asdict(estimate_share(values) if name == "win_share" else estimate_mean(values))
 
 
 @kernel

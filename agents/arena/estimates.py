@@ -1,14 +1,16 @@
 """Statistical estimates from independent blocks of games: means, paired differences, and a sequential test.
 
 A block is one fair comparison, such as one deal under all rotations of the seats. Results inside a block may depend on
-each other; results of different blocks must not.
+each other; results of different blocks must not. The question `soundness` measures how often the intervals contain the
+truth.
 """
 
 from dataclasses import dataclass
-from math import log
+from math import log, sqrt
 from typing import Literal
 
 import numpy as np
+from scipy.stats import t as student
 
 BOOTSTRAPS = 2000
 INTERVAL = (2.5, 97.5)  # percentiles that bound an interval: 95 %
@@ -26,17 +28,40 @@ class Estimate:
     blocks: int
 
 
-def bootstrap(blocks: np.ndarray, *, seed: int = 0) -> Estimate:
-    """Estimate the mean of N independent values, with a 95 % interval by percentile bootstrap.
+def estimate_mean(blocks: np.ndarray) -> Estimate:
+    """Estimate the mean of N independent values, with a 95 % interval by Student's t distribution.
 
-    blocks: [N], one value for each block. Raises `ValueError` if there are fewer than two blocks: one block does not
-    show how blocks vary.
+    blocks: [N], one value for each block; for win shares, `estimate_share` is better. Raises `ValueError` if there are
+    fewer than two blocks: one block does not show how blocks vary.
     """
+    mean, error, reach = _measure_spread(blocks)
+    return Estimate(mean, mean - reach * error, mean + reach * error, len(blocks))
+
+
+def estimate_share(blocks: np.ndarray) -> Estimate:
+    """Estimate the mean of N independent win shares in [0, 1], with a 95 % interval as Wilson's for a fraction.
+
+    Wilson's interval (1927, https://doi.org/10.1080/01621459.1927.10502953) covers the truth also if wins are rare.
+    It needs a number of trials: here the number of coin tosses that would have the same standard error. blocks: [N],
+    the mean win share in each block. Raises `ValueError` if there are fewer than two blocks, or if a value is not in
+    [0, 1].
+    """
+    mean, error, reach = _measure_spread(blocks)
+    if np.min(blocks) < 0 or np.max(blocks) > 1:
+        raise ValueError(f"win shares must be between 0 and 1, not {np.min(blocks)} to {np.max(blocks)}")
+    noise = error * error / (mean * (1 - mean)) if 0 < mean < 1 else 1 / len(blocks)  # 1 / number of trials
+    centre, scale = (mean + reach * reach * noise / 2), 1 + reach * reach * noise
+    half = reach * sqrt(mean * (1 - mean) * noise + (reach * noise / 2) ** 2)
+    return Estimate(mean, (centre - half) / scale, (centre + half) / scale, len(blocks))
+
+
+def _measure_spread(blocks: np.ndarray) -> tuple[float, float, float]:
+    """Return mean, standard error, and the number of standard errors that a 95 % interval reaches to either side."""
     blocks = _check_blocks(blocks)
     if len(blocks) < 2:
         raise ValueError(f"an interval needs at least 2 blocks, not {len(blocks)}")
-    low, high = np.percentile(resample_means(blocks, seed=seed), INTERVAL)
-    return Estimate(float(blocks.mean()), float(low), float(high), len(blocks))
+    reach = student.ppf(INTERVAL[1] / 100, len(blocks) - 1)
+    return float(blocks.mean()), float(blocks.std(ddof=1)) / sqrt(len(blocks)), float(reach)
 
 
 def resample_means(blocks: np.ndarray, *, seed: int = 0) -> np.ndarray:
@@ -66,7 +91,7 @@ def _check_blocks(blocks: np.ndarray) -> np.ndarray:
 def linearise_ratio(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return a value for each block, such that their mean is the ratio sum(totals) / sum(counts).
 
-    totals, counts: [N] or [N, K], for N blocks; each of K columns has its own ratio, which can then be bootstrapped
+    totals, counts: [N] or [N, K], for N blocks; each of K columns has its own ratio, which can then be estimated
     like a mean. It is linearised (delta method): the value of a block is the ratio plus the block's deviation from it.
     Values are nan if all counts are 0.
     """
@@ -83,7 +108,7 @@ class Paired:
     variance_reduction: float  # 1: pairing removes all variance; 0: it does not help; below 0: it does harm
 
 
-def compare_paired(first: np.ndarray, second: np.ndarray, *, seed: int = 0) -> Paired:
+def compare_paired(first: np.ndarray, second: np.ndarray) -> Paired:
     """Estimate the mean of `first` [N] minus the mean of `second` [N], results of two players on the same N blocks.
 
     The variance reduction compares with unpaired blocks: 1 - Var(first - second) / (Var(first) + Var(second)), or 0
@@ -92,7 +117,7 @@ def compare_paired(first: np.ndarray, second: np.ndarray, *, seed: int = 0) -> P
     first, second = _check_blocks(first), _check_blocks(second)
     if len(first) != len(second):
         raise ValueError(f"paired results need the same blocks, not {len(first)} of one and {len(second)} of the other")
-    difference = bootstrap(first - second, seed=seed)
+    difference = estimate_mean(first - second)
     unpaired = first.var() + second.var()
     reduction = 1 - (first - second).var() / unpaired if unpaired > 0 else 0.0
     return Paired(difference, float(reduction))

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.arena.blocks import measure_seats
-from agents.arena.estimates import Estimate, bootstrap
+from agents.arena.estimates import Estimate, estimate_share
 from agents.arena.games import Games
 from agents.mixture import PolicyPlayer
 from agents.posterior import HiddenCards, compute_posteriors, draw_worlds
@@ -94,7 +94,7 @@ def explain_decision(
         open_mice=any(member.open_mice for member in player.members),
         probabilities=player.probabilities(view)[0],
         taken=game.actions[decision - 1] if decision <= len(game.actions) else None,
-        value=bootstrap(play_worlds(before, drawn_worlds, seat, player, seed=seed)),
+        value=estimate_share(play_worlds(before, drawn_worlds, seat, player, seed=seed)),
         hidden=hidden,
     )
 

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from agents.arena.blocks import Blocks
-from agents.arena.estimates import Estimate, bootstrap, linearise_ratio
+from agents.arena.estimates import Estimate, estimate_mean, linearise_ratio
 from agents.arena.matches import MatchResults
 from felicity_env.setups import setup_name
 
@@ -146,7 +146,7 @@ def draw_positions(path: Path, results: dict[str, Any], matches: MatchResults) -
             tables = _list_blocks(panel, matches, code)
             win_shares = _average_deals([blocks.block_means_by_position(0) for blocks in tables])
             differences = win_shares - win_shares.mean(axis=1, keepdims=True)
-            _draw_estimates(panel, code, dict(enumerate(map(bootstrap, differences.T))))
+            _draw_estimates(panel, code, dict(enumerate(map(estimate_mean, differences.T))))
         panel.axis.set_xticks(range(seats), ["starts", *(f"+{k}" for k in range(1, seats))])
         panel.axis.set_xlabel("position after the start player")
         panel.axis.axhline(0, color="grey", linewidth=0.8)
@@ -221,7 +221,7 @@ def _estimate_mean(values: np.ndarray, mask: np.ndarray, deals: np.ndarray) -> E
     deals: index of the deal of each game, [games].
     """
     totals, counts = (np.bincount(deals, each.sum(axis=1)) for each in (values * mask, mask))
-    return bootstrap(linearise_ratio(totals, counts))
+    return estimate_mean(linearise_ratio(totals, counts))
 
 
 def _draw_estimates(panel: _Panel, code: str, estimates: dict[int, Estimate]) -> None:

@@ -82,7 +82,7 @@ def render_report(content: dict[str, Any]) -> str:
     method = (
         f"One player against copies of another: {config['num_deals']} deals for each pair, each under all rotations of "
         f"the seats; mixed tables: {config['mixed_deals']} deals each. Seed {config['seed']}, commit "
-        f"{content['commit']}, {content['seconds']:.0f} seconds. Intervals are 95 %, by bootstrap over deals."
+        f"{content['commit']}, {content['seconds']:.0f} seconds. Intervals are 95 %, over deals."
     )
     parts = [head, method, *map(_render_failure, results["failures"])]
     for setup, points in results["ratings"].items():

@@ -17,9 +17,9 @@ import numpy as np
 from rich.console import Console
 
 from agents.arena import report
-from agents.arena.blocks import MEASURES, Blocks, estimate_measures
+from agents.arena.blocks import MEASURES, Blocks, estimate_measure, estimate_measures
 from agents.arena.bots import read_bots
-from agents.arena.estimates import bootstrap, compare_paired
+from agents.arena.estimates import compare_paired, estimate_share
 from agents.arena.matches import Failure, Match, MatchResults, play_matches, summarize_pair
 from agents.arena.ratings import fit_ratings
 from agents.registry import check_players, is_search
@@ -115,7 +115,7 @@ def _summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
     return {
         **summarize_pair(match, blocks),
         "measures_of_rest": estimate_measures(blocks, range(1, match.setup.seats)),
-        "win_share_by_position": [asdict(bootstrap(values)) for values in blocks.block_means_by_position(0).T],
+        "win_share_by_position": [asdict(estimate_share(values)) for values in blocks.block_means_by_position(0).T],
     }
 
 
@@ -126,7 +126,7 @@ def measure_mixed(results: MatchResults, setup: Setup) -> dict[str, Any]:
     for code in sorted({code for match in tables for code in match.codes}):
         seats = [(blocks, match.codes.index(code)) for match, blocks in tables.items() if code in match.codes]
         means = {name: np.mean([blocks.block_means(k, name) for blocks, k in seats], axis=0) for name in MEASURES}
-        estimates[code] = {name: asdict(bootstrap(values)) for name, values in means.items()}
+        estimates[code] = {name: estimate_measure(name, values) for name, values in means.items()}
     return estimates
 
 

@@ -1,7 +1,7 @@
 """Equilibria of small games by CFR+, and of last rounds of real games, with their NashConv."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 import agents
 from experiments.exact.cfr import solve
 from experiments.exact.last_round import believe_uniformly, build_last_round, draw_last_rounds
-from experiments.exact.policies import tabulate
+from experiments.exact.policies import observe_sets, tabulate
 from experiments.exact.tree import GameTree
 from experiments.exact.values import compute_gains, compute_values
 from felicity_env.game_record import card_text
@@ -19,14 +19,30 @@ from felicity_env.setups import find_setup
 def solve_setup(setup: str, num_iterations: int) -> dict[str, Any]:
     """Solve a small setup by CFR+; return the size of its tree and the NashConv after 1, 2, 4, ... iterations.
 
-    The last entry of the curve is that after all iterations.
+    There are two curves: of policies that remember all that their seat has seen, and of policies that depend on the
+    observation alone. Best responses remember all in both. The last entry of a curve is that after all iterations.
     """
-    started, game, curve = time.monotonic(), GameTree.from_setup(find_setup(setup)), []
+    started, game = time.monotonic(), GameTree.from_setup(find_setup(setup))
+    merged, entries = game.merge_sets(observe_sets(game))
+    sizes = {"nodes": len(game.tree.seats), "information_sets": game.num_sets, "observations": merged.num_sets}
+    curves = {
+        "curve": [_measure(game, policy, number) for number, policy in _solve_in_steps(game, num_iterations)],
+        "observation_curve": [
+            _measure(game, policy[entries], number) for number, policy in _solve_in_steps(merged, num_iterations)
+        ],
+    }
+    return {"setup": setup, **sizes, **curves, "seconds": round(time.monotonic() - started, 1)}
+
+
+def _solve_in_steps(game: GameTree, num_iterations: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield number and policy of the iterations 1, 2, 4, ... of CFR+, and of the last one."""
     for number, policy in enumerate(solve(game, num_iterations), 1):
         if number & (number - 1) == 0 or number == num_iterations:
-            curve.append({"iterations": number, "nash_conv": float(compute_gains(game, policy).sum())})
-    sizes = {"nodes": len(game.tree.seats), "information_sets": game.num_sets}
-    return {"setup": setup, **sizes, "curve": curve, "seconds": round(time.monotonic() - started, 1)}
+            yield number, policy
+
+
+def _measure(game: GameTree, policy: np.ndarray, number: int) -> dict[str, Any]:
+    return {"iterations": number, "nash_conv": float(compute_gains(game, policy).sum())}
 
 
 def solve_last_rounds(

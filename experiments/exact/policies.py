@@ -5,7 +5,8 @@ import numpy as np
 from agents.mixture import MixturePlayer
 from agents.network import NetworkPlayer
 from experiments.exact.tree import GameTree
-from felicity_env import NUM_ACTIONS, Player, View, game_seed
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Player, View, game_seed
+from felicity_env.player import write_observations
 
 AT_ONCE = 8192  # decisions that a player gets in one view
 
@@ -18,6 +19,13 @@ def tabulate(game: GameTree, player: Player, *, draws: int = 200) -> np.ndarray:
     """
     rows = [_probabilities(player, game.states[k : k + AT_ONCE], draws) for k in range(0, game.num_sets, AT_ONCE)]
     return np.concatenate(rows)[game.entry_sets, game.actions]
+
+
+def observe_sets(game: GameTree) -> np.ndarray:
+    """Return the observation with open mice at each information set, float32 [I, OBS_SIZE]."""
+    out = np.empty((game.num_sets, OBS_SIZE), np.float32)
+    write_observations(game.states, game.states["seat"].astype(np.int64), True, out)
+    return out
 
 
 def _probabilities(player: Player, states: np.ndarray, draws: int) -> np.ndarray:

@@ -63,7 +63,9 @@ def measure(config: Config, console: Console) -> dict[str, Any]:
     for setup, iterations in zip((config.two_seats, config.three_seats), config.iterations, strict=True):
         row = solve_setup(setup, iterations)
         results["equilibria"].append(row)
-        console.print(f"{setup}: NashConv {row['curve'][-1]['nash_conv']:.4f} of CFR+", highlight=False)
+        remembering, observing = (row[curve][-1]["nash_conv"] for curve in ("curve", "observation_curve"))
+        text = f"{setup}: NashConv {remembering:.4f} of CFR+, {observing:.4f} of CFR+ on observations alone"
+        console.print(text, highlight=False)
     for setup in SETUPS:
         options: dict[str, Any] = {"count": config.last_rounds, "most_mice": config.most_mice, "num_iterations": 200}
         results["last_rounds"] += solve_last_rounds(setup, players=("net", "tuned"), seed=0, **options)
@@ -89,8 +91,9 @@ def plot(results: dict[str, Any], config: Config, path: Path) -> None:
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     solving, training = figure.subplots(1, 2)
     for row in results["equilibria"]:
-        curve = row["curve"]
-        solving.plot([p["iterations"] for p in curve], [p["nash_conv"] for p in curve], marker="o", label=row["setup"])
+        for name, style, text in (("curve", "-", ""), ("observation_curve", ":", ", observations alone")):
+            points = [(point["iterations"], point["nash_conv"]) for point in row[name]]
+            solving.plot(*zip(*points, strict=True), style, marker="o", label=row["setup"] + text)
     solving.set(title="CFR+", xlabel="iterations", ylabel="NashConv (win share)", xscale="log", yscale="log")
     solving.legend()
     for run in results["training"]:

@@ -102,6 +102,24 @@ class GameTree:
         entries = slice(self.tree.first_action[number], self.tree.first_action[number + 1])
         return dict(zip(self.actions[entries].tolist(), policy[entries].tolist(), strict=True))
 
+    def merge_sets(self, keys: np.ndarray) -> "tuple[GameTree, np.ndarray]":
+        """Return the tree of a game in which seats forget more, and where the entries of the table of actions went.
+
+        keys: array [I, ...]; information sets with equal rows become one set, and must have the same legal actions. The
+        second result gives for each entry of this table the one of the new table, int64 [A]. So `policy[entries]` is a
+        policy on the new tree, written as one on this tree.
+        """
+        _, examples, numbers = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        numbers, sizes = numbers.reshape(-1), np.diff(self.tree.first_action)
+        first_action = np.concatenate([[0], np.cumsum(sizes[examples])])
+        within = np.arange(len(self.actions)) - self.tree.first_action[self.entry_sets]
+        entries = first_action[numbers[self.entry_sets]] + within
+        actions = np.empty(first_action[-1], np.int64)
+        actions[entries] = self.actions
+        sets = np.where(self.tree.sets >= 0, numbers[self.tree.sets], -1)
+        tree = self.tree._replace(sets=sets, first_action=first_action)
+        return GameTree(tree, self.states[examples], actions), entries
+
     def uniform_policy(self) -> np.ndarray:
         """Return the policy that takes every legal action with equal probability, float64 [A]."""
         return 1 / np.diff(self.tree.first_action)[self.entry_sets]

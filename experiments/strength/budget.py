@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from agents.arena.estimates import bootstrap
+from agents.arena.estimates import estimate_share
 from agents.arena.matches import SEARCHES, Match, play_matches
 from agents.registry import check_players
 from agents.tools.progress import PartsProgress
@@ -90,7 +90,7 @@ def measure(config: Config, console: Console) -> list[dict[str, Any]]:
             "playouts": budget,
             "par": 1 / setup.seats,
             "milliseconds": times[setup, search, budget],
-            "win_share": asdict(bootstrap(results.blocks[matches[setup, search, budget]].block_means(0))),
+            "win_share": asdict(estimate_share(results.blocks[matches[setup, search, budget]].block_means(0))),
         }
         for setup, search, budget in rows
     ]

@@ -1,45 +1,41 @@
 """Question: do thermometers in the observation help a learner? `python -m experiments encoding`
 
-A thermometer writes an amount as a row of ones. The observation holds a player's own mice and the highest bid both as
-thermometers and as scaled numbers. Short training runs with default settings and several seeds get the whole
-observation, or one with the thermometers set to zero. Their win shares are compared.
+A thermometer writes an amount as a row of ones. Layout 1 of the observation held a player's own mice and the highest
+bid as thermometers too, and layout 2 holds them as scaled numbers alone. Runs of self-play with several seeds,
+alike but for the layout, are evaluated on the same deals.
 """
 
 import time
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
-import numpy as np
-from rich.console import Console
-
+import agents
 from agents.arena.matches import win_shares_against_copies
-from agents.policy_file import Layers
+from agents.layouts import LAYOUTS
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_seeds
 from experiments.results import write_result
-from experiments.runs import estimate_over_seeds
-from felicity_env.observation import AT, STEPS
-from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer, SingleLearnerVecEnv
-from train.trainer import Progress
+from experiments.runs import estimate_over_seeds, train_run
+from train.selfplay import SelfplayConfig
 
-OPPONENTS = ("random", "anchor", "ev")
-THERMOMETERS = np.r_[AT.mice_steps : AT.mice_steps + STEPS, AT.high_bid_steps : AT.high_bid_steps + STEPS]
+OPPONENTS = ("random", "anchor", "ev", "tuned")
+NAMES = {1: "numbers and thermometers", 2: "numbers alone"}
 
 
 @dataclass(frozen=True)
 class Config(OneSetup):
     """Compare win shares after training with and without thermometers (amounts as rows of ones)."""
 
-    resumes: ClassVar[bool] = False
+    resumes: ClassVar[bool] = True
     seeds: tuple[int, ...] = (0, 1, 2)
     """Training seeds; for each, one run with thermometers and one without is made."""
-    total_timesteps: int = 1_500_000
+    total_timesteps: int = 3_000_000
     """Number of decisions to train on in each run."""
     num_deals: int = 1000
     """Number of deals to evaluate each run against each opponent, each under all rotations of the seats."""
+    out: Path = Path("runs/encoding")
+    """Folder of the training runs; the same command, given again, continues them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,66 +43,25 @@ class Config(OneSetup):
         check_at_least(self, total_timesteps=1, num_deals=2)
 
 
-class _BlankedEnv(SingleLearnerVecEnv):
-    """Training games whose learner sees zeros instead of the thermometers (amounts as rows of ones)."""
-
-    def reset(self) -> np.ndarray:
-        return _blank(super().reset())
-
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        observations, rewards, terminated, infos = super().step_wait()
-        return _blank(observations), rewards, terminated, infos
-
-
-class _BlankedTrainer(MaskablePPOTrainer):
-    """Trainer whose learner sees zeros instead of the thermometers (amounts as rows of ones).
-
-    The weights of these inputs are stored as zeros, so the policy can play from complete observations.
-    """
-
-    env_class = _BlankedEnv
-
-    def layers(self) -> Layers:
-        layers = super().layers()
-        layers[0][0][THERMOMETERS] = 0.0
-        return layers
-
-
-def _blank(observations: np.ndarray) -> np.ndarray:
-    observations[:, THERMOMETERS] = 0.0
-    return observations
-
-
-TRAINERS = {"numbers and thermometers": MaskablePPOTrainer, "numbers alone": _BlankedTrainer}
-
-
-def create_config(seed: int, config: Config) -> MaskablePPOConfig:
-    """Return the settings of a short training run of MaskablePPO with the given training seed."""
-    timesteps = config.total_timesteps
-    return MaskablePPOConfig(**config.training_setup, seed=seed, total_timesteps=timesteps, curve_deals=20)
-
-
-def measure_win_shares(trainer: MaskablePPOTrainer, code: str, config: Config) -> np.ndarray:
-    """Measure the win share of a trained policy against copies of a player, for each block (deal), [blocks]."""
-    deals = {"num_deals": config.num_deals, "seed": SEEDS["encoding"]}
-    return win_shares_against_copies(trainer.player(), code, config.chosen_setup, **deals)
+def train_players(version: int, config: Config) -> tuple[list[Any], list[float]]:
+    """Train a player in one layout of the observation with each seed; return the players, and the minutes they took."""
+    settings: dict[str, Any] = {**config.training_setup, "total_timesteps": config.total_timesteps}
+    default = replace(SelfplayConfig(), evaluation_deals=2, curve_deals=2, observation_version=version, **settings)
+    folders = {seed: config.out / f"layout-{version}-seed{seed}" for seed in config.seeds}
+    minutes = [train_run(folder, replace(default, seed=seed))["minutes"] for seed, folder in folders.items()]
+    return [agents.make(f"net:{folder}") for folder in folders.values()], minutes
 
 
 def main(config: Config) -> None:
     """Train players with and without thermometers, evaluate them on the same deals, and store the result."""
-    started, console = time.monotonic(), Console()
-    win_shares: dict[str, dict[str, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
-    for seed in config.seeds:
-        for name, trainer_class in TRAINERS.items():
-            console.print(f"{name}, seed {seed}")
-            with TemporaryDirectory() as folder, Progress(console, config.total_timesteps, 0) as progress:
-                trainer = trainer_class(create_config(seed, config), Path(folder))
-                if not trainer.learn(progress):
-                    raise KeyboardInterrupt
-            for code in OPPONENTS:
-                win_shares[name][code].append(measure_win_shares(trainer, code, config))
-    results = {
-        name: {"win_share": {code: estimate_over_seeds(runs) for code, runs in by_code.items()}}
-        for name, by_code in win_shares.items()
-    }
+    started, results = time.monotonic(), {}
+    deals = {"num_deals": config.num_deals, "seed": SEEDS["encoding"]}
+    for version in LAYOUTS:
+        players, minutes = train_players(version, config)
+        win_shares = {
+            code: [win_shares_against_copies(player, code, config.chosen_setup, **deals) for player in players]
+            for code in OPPONENTS
+        }
+        estimates = {code: estimate_over_seeds(runs) for code, runs in win_shares.items()}
+        results[NAMES[version]] = {"win_share": estimates, "minutes": minutes}
     write_result("encoding", config, results, started=started)

@@ -14,7 +14,15 @@ import pytest
 
 from agents import Player, make
 from agents.arena import blocks as arena
-from agents.arena.blocks import MEASURES, bootstrap, compare_paired, deal_blocks, draw_seats, list_streams, play_blocks
+from agents.arena.blocks import (
+    MEASURES,
+    compare_paired,
+    deal_blocks,
+    draw_seats,
+    estimate_share,
+    list_streams,
+    play_blocks,
+)
 from agents.arena.games import Games
 from felicity_env import Setup, View, batch, game_seed
 from felicity_env.buffers import Buffers
@@ -386,7 +394,7 @@ def test_a_bidder_who_is_shown_hidden_cards_is_clear_of_par_and_the_honest_one_i
     assert not is_off_par(honest.block_means(0), players)
     leak(monkeypatch)  # only views leak, not the kernels of players
     leaked = play_blocks(lineup, num_deals=400, seed=6)
-    assert bootstrap(leaked.block_means(0)).low > 1 / players + 0.05
+    assert estimate_share(leaked.block_means(0)).low > 1 / players + 0.05
     for measure in ("win_share", "profit"):
         gained = compare_paired(leaked.block_means(0, measure), honest.block_means(0, measure))
         assert gained.difference.low > 0
@@ -416,7 +424,7 @@ def start_at(monkeypatch: pytest.MonkeyPatch, seat_of_rotation: Callable[[np.nda
 
 
 def is_off_par(values: np.ndarray, players: int) -> bool:
-    estimate = bootstrap(values)
+    estimate = estimate_share(values)
     return estimate.low > 1 / players + 1e-9 or estimate.high < 1 / players - 1e-9
 
 

@@ -6,63 +6,95 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from agents.arena import estimates
-from agents.arena.estimates import BOOTSTRAPS, MINIMUM_BLOCKS, Look, SequentialTest, bootstrap, compare_paired
+from agents.arena.estimates import (
+    BOOTSTRAPS,
+    MINIMUM_BLOCKS,
+    Look,
+    SequentialTest,
+    compare_paired,
+    estimate_mean,
+    estimate_share,
+    resample_means,
+)
 
 GAIN = 0.1
 LOOK_EVERY = 25  # blocks
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+def count_covering(share: float, trials: int = 4000) -> float:
+    """Return how often intervals from 80 blocks of four dependent games each contain the true win share."""
     rng = np.random.default_rng(1)
-    intervals = [bootstrap(rng.binomial(4, 0.3, size=80) / 4, seed=k) for k in range(200)]
-    covered = np.mean([interval.low <= 0.3 <= interval.high for interval in intervals])
-    assert 0.90 <= covered <= 0.99
+    chances = rng.beta(8 * share, 8 * (1 - share), size=(trials, 80))  # the games of a block are alike
+    estimates = [estimate_share(blocks) for blocks in rng.binomial(4, chances) / 4]
+    return float(np.mean([estimate.low <= share <= estimate.high for estimate in estimates]))
 
 
-def test_the_interval_is_as_wide_as_the_normal_one_where_that_holds():
-    blocks = np.random.default_rng(2).normal(5, 2, size=400)
-    estimate = bootstrap(blocks)
-    assert estimate.value == pytest.approx(blocks.mean())
-    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * blocks.std() / 20, rel=0.15)
-    assert estimate.low < estimate.value < estimate.high
-    assert estimate.blocks == 400
-    assert BOOTSTRAPS >= 1000
+@pytest.mark.parametrize("share", [0.03, 0.3, 0.9])
+def test_the_interval_of_a_win_share_covers_the_truth_as_often_as_it_says_also_if_wins_are_rare(share):
+    assert 0.935 <= count_covering(share) <= 0.965
 
 
-def test_the_interval_is_the_same_every_time_and_another_with_another_seed():
-    blocks = np.random.default_rng(3).random(50)
-    assert bootstrap(blocks) == bootstrap(blocks)
-    assert bootstrap(blocks, seed=1) != bootstrap(blocks)
+def test_independent_games_have_the_interval_of_wilson():
+    wins = (np.arange(400) < 100).astype(float)
+    estimate, reference = estimate_share(wins), binomtest(100, 400).proportion_ci(method="wilson")
+    assert (estimate.low, estimate.high) == pytest.approx((reference.low, reference.high), abs=5e-4)
 
 
-def test_blocks_that_do_not_vary_have_an_interval_of_no_width():
-    estimate = bootstrap(np.full(7, 0.25))
-    assert (estimate.value, estimate.low, estimate.high) == (0.25, 0.25, 0.25)
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_no_win_and_nothing_but_wins_leave_a_doubt_that_shrinks_with_the_blocks(share):
+    few, many = (estimate_share(np.full(blocks, share)) for blocks in (20, 2000))
+    assert few.value == many.value == share
+    assert 0.1 < few.high - few.low < 0.2
+    assert 0.001 < many.high - many.low < 0.003
+
+
+def test_win_shares_out_of_range_are_refused():
+    with pytest.raises(ValueError, match=r"win shares must be between 0 and 1, not -0.5 to 0.25"):
+        estimate_share(np.array([0.25, -0.5]))
+
+
+def test_the_interval_of_a_mean_covers_the_truth_also_with_few_blocks():
+    samples = np.random.default_rng(2).normal(5, 2, size=(4000, 5))
+    covered = [estimate.low <= 5 <= estimate.high for estimate in map(estimate_mean, samples)]
+    assert 0.94 <= np.mean(covered) <= 0.96
+    estimate = estimate_mean(samples[0])
+    assert estimate.value == pytest.approx(samples[0].mean())
+    assert estimate.blocks == 5
+
+
+@pytest.mark.parametrize("estimate", [estimate_mean, estimate_share])
+def test_blocks_that_do_not_vary_have_an_interval_of_no_width(estimate):
+    made = estimate(np.full(7, 0.25))
+    assert (made.value, made.low, made.high) == pytest.approx((0.25, 0.25, 0.25))
 
 
 @pytest.mark.parametrize("indices", [1, 51, 1000, 3333, 50 * BOOTSTRAPS])
-def test_the_interval_does_not_depend_on_how_many_resamples_are_drawn_at_once(monkeypatch, indices):
+def test_resampled_means_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch, indices):
     blocks = np.random.default_rng(4).random(51)
-    whole = bootstrap(blocks)
+    whole = resample_means(blocks)
     monkeypatch.setattr(estimates, "_SLICE", indices)
-    assert bootstrap(blocks) == whole
+    assert (resample_means(blocks) == whole).all()
+    assert (resample_means(blocks, seed=1) != whole).any()
+    assert whole.std() == pytest.approx(blocks.std() / np.sqrt(51), rel=0.1)
 
 
-def test_fifty_thousand_blocks_need_little_memory():
+def test_resampling_fifty_thousand_blocks_needs_little_memory():
     blocks = np.random.default_rng(5).random(50_000)
     tracemalloc.start()
-    bootstrap(blocks)
+    resample_means(blocks)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 150e6  # bytes; the indices of all resamples at once are 800 million
 
 
 @pytest.mark.parametrize("blocks", [[], [0.5]])
-def test_fewer_than_two_blocks_have_no_interval(blocks):
+@pytest.mark.parametrize("estimate", [estimate_mean, estimate_share])
+def test_fewer_than_two_blocks_have_no_interval(estimate, blocks):
     with pytest.raises(ValueError, match=f"at least 2 blocks, not {len(blocks)}"):
-        bootstrap(np.array(blocks))
+        estimate(np.array(blocks))
 
 
 @pytest.mark.parametrize(
@@ -70,8 +102,9 @@ def test_fewer_than_two_blocks_have_no_interval(blocks):
     [([0.1, np.nan, 0.2], "block 1 is not a finite number"), ([[0.1, 0.2]], r"not an array of shape \(1, 2\)")],
 )
 def test_blocks_that_are_no_vector_of_finite_numbers_are_refused(blocks, fault):
-    with pytest.raises(ValueError, match=fault):
-        bootstrap(np.array(blocks))
+    for estimate in (estimate_mean, estimate_share):
+        with pytest.raises(ValueError, match=fault):
+            estimate(np.array(blocks))
     with pytest.raises(ValueError, match=fault):
         compare_paired(np.array(blocks), np.array(blocks))
     with pytest.raises(ValueError, match=fault):
@@ -98,9 +131,9 @@ def test_pairing_takes_away_as_much_variance_as_the_players_share(correlation):
     assert paired.difference.high - paired.difference.low == pytest.approx(width, rel=0.15)
 
 
-def test_a_paired_difference_is_the_bootstrap_of_the_differences_and_turns_with_the_players():
+def test_a_paired_difference_is_the_mean_of_the_differences_and_turns_with_the_players():
     first, second = draw_correlated(0.5, blocks=60)
-    assert compare_paired(first, second).difference == bootstrap(first - second)
+    assert compare_paired(first, second).difference == estimate_mean(first - second)
     forward, backward = compare_paired(first, second).difference, compare_paired(second, first).difference
     assert (backward.low, backward.high) == pytest.approx((-forward.high, -forward.low))
 

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from pettingzoo.test import api_test, render_test, seed_test
 from stable_baselines3.common.env_util import make_vec_env
 
-from felicity_env import OBSERVATION_VERSION, RULES_VERSION, Batch, felicity_v0
+from felicity_env import OBS_SIZE, OBSERVATION_VERSION, RULES_VERSION, Batch, felicity_v0
 from felicity_env.gymnasium_env import ILLEGAL, SeatEnv, SeatVectorEnv
 from tests.support.helpers import ODD_SETUPS
 
@@ -91,7 +91,7 @@ def test_another_observation_needs_another_version():
     for _ in range(200):
         digest.update(batch.observations.tobytes())
         batch.play_random(1)
-    assert (OBSERVATION_VERSION, digest.hexdigest()[:16]) == (1, "e0264169f7884701")
+    assert (OBSERVATION_VERSION, digest.hexdigest()[:16]) == (2, "ae1311485457a35b")
 
 
 def test_the_environment_says_that_it_cannot_be_made_parallel():
@@ -114,7 +114,7 @@ def test_stable_baselines3_makes_many_games_by_their_id():
     for _ in range(30):
         masks = np.stack(games.env_method("action_masks"))
         observations, _, _, _ = games.step(masks.argmax(axis=1))
-    assert observations.shape == (8, 252)
+    assert observations.shape == (8, OBS_SIZE)
 
 
 @pytest.mark.parametrize("illegal", ["random", "terminate"])

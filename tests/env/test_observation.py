@@ -27,7 +27,7 @@ from tests.support.helpers import ALL_SETUPS, random_game
 SIZES = {
     **{"num_players": 4, "has_dummy": 1, "open_mice": 1, "phase": 3, "round": 9, "position": 5, "hand": 10},
     **{"row": 55, "face_up": 5, "pots": 4, "pass_pays": 1, "bids": 5, "in_auction": 5, "cat_points": 5, "played": 50},
-    **{"dummy_played": 10, "mice": 1, "mice_steps": 32, "bank": 1, "high_bid": 1, "high_bid_steps": 32},
+    **{"dummy_played": 10, "mice": 1, "bank": 1, "high_bid": 1},
     **{"opponent_mice": 4, "last_known": 1, "last_winner": 5, "last_price": 1, "last_value": 1},
 }
 PRIVILEGED_SIZES = {"acting": 5, "other_hands": 40, "full_row": 50, "dummy_cards": 90}
@@ -103,10 +103,8 @@ def encode(state: State, seat: int, *, open_mice: bool) -> dict[str, list[float]
         "played": fill([flag for other in seats for flag in flags(state.played[other])], 50),
         "dummy_played": flags(state.played[5]),
         "mice": [state.mice[seat] / 16],
-        "mice_steps": steps(state.mice[seat], 32),
         "bank": [state.bank / 16],
         "high_bid": [state.high_bid / 16],
-        "high_bid_steps": steps(state.high_bid, 32),
         "opponent_mice": fill([state.mice[other] / 16 for other in seats[1:]] if open_mice else [], 4),
         "last_known": [int(state.round_number > 0 or state.phase == OVER)],
         "last_winner": one_hot(seats.index(state.last_winner) if was_sold else NOBODY, 5),
@@ -134,7 +132,7 @@ def split(out: np.ndarray, sizes: dict[str, int]) -> dict[str, list[float]]:
 def test_the_layout_is_that_of_the_documentation():
     assert {section.name: section.size for section in SECTIONS} == SIZES
     assert {section.name: section.size for section in PRIVILEGED_SECTIONS} == PRIVILEGED_SIZES
-    assert (OBS_SIZE, PRIVILEGED_SIZE) == (252, 252 + 185)
+    assert (OBS_SIZE, PRIVILEGED_SIZE) == (188, 188 + 185)
     assert (OBS_LOW, OBS_HIGH) == (-8, 64)
 
 

@@ -25,7 +25,7 @@ from felicity_env.game import (
     Setup,
     legal_actions,
 )
-from felicity_env.observation import AT, OBS_SIZE, SECTIONS, describe, observe
+from felicity_env.observation import OBS_SIZE, SECTIONS, describe, observe
 from felicity_env.rewards import REWARDS, reward_code, step_rewards
 from felicity_env.setups import STANDARD_PLAYERS, standard_setup
 from tests.support.helpers import ALL_SETUPS, COMPILED, ODD_SETUPS, random_game
@@ -157,16 +157,6 @@ def test_an_observation_decodes_to_the_truth_field_by_field_for_every_seat(setup
         for state, seat, open_mice in ((states[k], s, o) for k in chosen for s in range(setup.seats) for o in (0, 1)):
             observe(state, seat, bool(open_mice), out)
             assert describe(out) == truth(state, seat, bool(open_mice))
-
-
-def test_a_thermometer_is_a_row_of_ones_as_long_as_the_amount():
-    out = np.empty(OBS_SIZE, np.float32)
-    for state in random_game(ODD_SETUPS[-1], 5).states:
-        for seat in range(5):
-            observe(state, seat, False, out)
-            for section, amount in (("face_up", state.face_up), ("mice_steps", state.mice[seat])):
-                at, size = getattr(AT, section), SIZES[section]
-                assert out[at : at + size].tolist() == [float(k < amount) for k in range(size)]
 
 
 def feature_names() -> list[str]:

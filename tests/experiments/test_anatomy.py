@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import agents
-from agents.arena.blocks import bootstrap, play_blocks
-from agents.arena.estimates import linearise_ratio
+from agents.arena.blocks import play_blocks
+from agents.arena.estimates import estimate_mean, linearise_ratio
 from experiments.game import anatomy
 from experiments.game.anatomy import Config
 from experiments.game.cards import compute_card_columns, compute_holding_columns, compute_sack_values, remove_each_card
@@ -259,11 +259,11 @@ def test_crossing_is_where_the_curve_first_reaches_par(shares, expected):
     assert find_crossing(np.array([0.0, 2.0, 4.0]), np.array(shares), 0.25) == pytest.approx(expected)
 
 
-def test_estimates_are_those_of_the_bootstrap_column_by_column():
+def test_estimates_are_those_of_each_column_alone():
     columns = np.random.default_rng(1).normal(size=(40, 3))
     made = estimate_columns({"one": columns[:, 0], "many": columns})
     for estimate, column in zip([made["one"], *made["many"]], [columns[:, 0], *columns.T], strict=True):
-        expected = bootstrap(column)
+        expected = estimate_mean(column)
         values = [getattr(expected, name) for name in ("value", "low", "high", "blocks")]
         assert list(estimate.values()) == pytest.approx(values, abs=1e-5)
 

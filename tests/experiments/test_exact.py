@@ -13,7 +13,7 @@ from experiments.exact import question
 from experiments.exact.cfr import solve
 from experiments.exact.last_round import believe_uniformly, build_last_round, draw_last_rounds
 from experiments.exact.learning import compute_response_gain
-from experiments.exact.policies import tabulate
+from experiments.exact.policies import observe_sets, tabulate
 from experiments.exact.tree import GameTree, list_deals
 from experiments.exact.values import compute_gains, compute_values, find_best_response
 from felicity_env import View
@@ -49,6 +49,20 @@ def walk(recall):
         after.events = [list(events) for events in recall.events]
         after.play(action)
         yield from walk(after)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_merged_sets_have_one_policy_and_the_same_values(name, games):
+    game = games[name]
+    observations = observe_sets(game)
+    merged, entries = game.merge_sets(observations)
+    assert merged.num_sets == len(np.unique(observations, axis=0)) < game.num_sets
+    assert (merged.actions[entries] == game.actions).all()
+    *_, policy = solve(merged, 5)
+    assert compute_values(merged, policy) == pytest.approx(compute_values(game, policy[entries]))
+    apart, entries = game.merge_sets(np.arange(game.num_sets))
+    assert apart.num_sets == game.num_sets
+    assert (entries == np.arange(len(game.actions))).all()
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.arena.estimates import bootstrap
+from agents.arena.estimates import estimate_share
 from agents.tools.files import UserError
 from agents.tools.settings import OneSetup
 from experiments import results, runs
@@ -133,7 +133,7 @@ def test_the_interval_over_seeds_includes_the_spread_of_the_seeds():
     assert far["low"] == pytest.approx(0.2)
     assert far["high"] == pytest.approx(0.5)
     blocks = np.random.default_rng(0).random(400)
-    near, alone = estimate_over_seeds([blocks, blocks]), bootstrap(blocks)
+    near, alone = estimate_over_seeds([blocks, blocks]), estimate_share(blocks)
     assert near["low"] == pytest.approx(alone.low, abs=0.003)
     assert near["high"] == pytest.approx(alone.high, abs=0.003)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import agents
-from agents.arena.blocks import bootstrap, play_blocks
-from agents.arena.estimates import MINIMUM_BLOCKS
+from agents.arena.blocks import play_blocks
+from agents.arena.estimates import MINIMUM_BLOCKS, estimate_mean
 from agents.tools.files import UserError
 from experiments.checks import soundness
 from experiments.checks.soundness import (
@@ -120,7 +120,7 @@ def test_variance_that_pairing_takes_away_is_found_with_its_interval(monkeypatch
     assert reduction["low"] < 0.5 < reduction["high"]
     assert reduction["high"] - reduction["low"] < 0.08
     assert row["unpaired_blocks"] == pytest.approx(6000, rel=0.1)
-    made = bootstrap(shares["a"] - shares["b"])
+    made = estimate_mean(shares["a"] - shares["b"])
     assert row["difference"]["value"] == made.value
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import agents
 from experiments import results
 from experiments.__main__ import main
+from experiments.results import read_result
 from experiments.speed import training as training_speed
 from experiments.training import encoding, first_player
 from tests.support.selfplay_runs import SMALL, small_config
@@ -35,11 +37,12 @@ def test_equal_seeds_and_unknown_algorithms_are_refused():
         first_player.Config(algorithm="dqn")
 
 
-def test_after_ctrl_c_no_policy_that_is_not_fully_trained_is_measured(stored, monkeypatch):
-    monkeypatch.setattr(encoding.MaskablePPOTrainer, "learn", lambda trainer, progress: False)
-    monkeypatch.setattr(encoding, "measure_win_shares", lambda *_: pytest.fail("training was not complete"))
-    with pytest.raises(KeyboardInterrupt):
-        encoding.main(encoding.Config(seeds=(0,), total_timesteps=1000))
+def test_both_layouts_of_the_observation_are_trained_and_measured_on_the_same_deals(stored, tmp_path):
+    encoding.main(encoding.Config(seeds=(0,), total_timesteps=1000, num_deals=2, out=tmp_path))
+    results = read_result("encoding")["results"]
+    assert list(results) == ["numbers and thermometers", "numbers alone"]
+    assert all(result["win_share"]["ev"]["blocks"] == 2 for result in results.values())
+    assert [agents.make(f"net:{tmp_path}/layout-{k}-seed0").observation_version for k in (1, 2)] == [1, 2]
 
 
 def test_an_impossible_size_or_device_of_training_is_refused_at_once(capsys):
