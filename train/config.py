@@ -20,6 +20,7 @@ from agents.tools.settings import (
     check_positive,
     check_range,
     list_setups,
+    option_name,
     require,
 )
 from felicity_env import OBS_SIZE, Setup
@@ -82,6 +83,9 @@ class Config(SeveralSetups):
     overfit."""
     learning_rate: float = 1e-3
     """Initial learning rate of Adam, which then decays linearly to zero. Lower it if training diverges."""
+    decay: Literal["linear", "geometric"] = "linear"
+    """How weights change towards their end: linear (equal steps), or geometric (equal factors, so small weights last
+    longer). The learning rate always falls linearly."""
     gamma: float = 1.0
     """Discount factor from one decision to the next; 1 (no discount) suits games that always end."""
     gae_lambda: float = 0.95
@@ -116,6 +120,8 @@ class Config(SeveralSetups):
         check_at_least(self, curve_every=1, curve_deals=2, evaluation_deals=2, threads=1)  # an interval needs two deals
         check_range(self, 1, MAX_SIZE, "num_envs", "num_steps", "batch_size")
         self._check_memory()
+        is_possible = self.decay == "linear" or all(min(pair) > 0 for pair in self._list_weights().values())
+        require(is_possible, f"--decay geometric needs {' and '.join(map(option_name, self._list_weights()))} above 0")
         check_range(self, 0, 1, "gamma", "gae_lambda")
         check_range(self, 0, MAX_TRAINING_SEED, "seed")
         require(bool(self.hidden_sizes) and min(self.hidden_sizes) > 0, "--hidden-sizes must be positive")
@@ -175,13 +181,20 @@ class Config(SeveralSetups):
     def compute_schedule(self, timesteps: int) -> dict[str, float]:
         """Return the settings that change in the course of training, {name: value after `timesteps` decisions}.
 
-        These are the learning rate, which falls to zero, and each setting NAME for which there is a setting NAME_end.
-        All change linearly.
+        These are the learning rate, which falls linearly to zero, and each setting NAME for which there is a setting
+        NAME_end; these change as the setting `decay` says.
         """
-        done, end = min(1.0, timesteps / self.total_timesteps), "_end"
-        ends = {field.name: getattr(self, field.name) for field in fields(self) if field.name.endswith(end)}
-        ends = {"learning_rate": 0.0} | {name.removesuffix(end): value for name, value in ends.items()}
-        return {name: (1 - done) * getattr(self, name) + done * last for name, last in ends.items()}
+        done = min(1.0, timesteps / self.total_timesteps)
+        values = {"learning_rate": (1 - done) * self.learning_rate}
+        for name, (first, last) in self._list_weights().items():
+            is_geometric = self.decay == "geometric"
+            values[name] = first * (last / first) ** done if is_geometric else (1 - done) * first + done * last
+        return values
+
+    def _list_weights(self) -> dict[str, tuple[float, float]]:
+        """Return {NAME: (value of setting NAME, value of setting NAME_end)} for all settings that have an end."""
+        names = [field.name.removesuffix("_end") for field in fields(self) if field.name.endswith("_end")]
+        return {name: (getattr(self, name), getattr(self, f"{name}_end")) for name in names}
 
     @property
     def rollout_size(self) -> int:

@@ -1,0 +1,117 @@
+"""Strangers: players that the reference player never meets in training, to show how it does against the unexpected.
+
+They are fixed: a result against them can be compared across reference players. Three are programs in this module, and
+two are policies in the folder `strangers`, whose JSON files hold the settings of their training runs.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from agents.bidding import place_worst
+from agents.compiled import heuristic_number
+from agents.ev import break_even_bid
+from agents.playout import play_out, utilities
+from felicity_env import Player, View
+from felicity_env.game import MAX_SEATS, PASS, PLACE, STATE, State, nth_legal_action, num_legal_actions, step
+from felicity_env.information import resample_state
+from felicity_env.kernel import kernel, outlined_kernel
+from felicity_env.random_stream import RandomBits, split
+
+FOLDER = Path(__file__).parent / "strangers"
+JUMP = 0.7  # of the break-even bid
+OPENING = 0.6  # of the break-even bid
+WORLDS = 40  # of the search
+MOST_CANDIDATES = 12  # of the search: ten cards, or a pass and the lowest raises
+
+
+class Workspace(NamedTuple):
+    """Buffers of the search."""
+
+    world: np.ndarray  # STATE [1]
+    scratch: np.ndarray  # STATE [1]
+    models: np.ndarray  # int64 [MAX_SEATS]: number of the heuristic in each seat of a playout
+    values: np.ndarray  # float64 [2, MAX_SEATS]: see `utilities`
+
+
+@kernel
+def jump(state: State, random_bits: RandomBits) -> int:
+    """Return the action of a bidder that jumps to 0.7 of its break-even bid at once, and else bids as `ev` does."""
+    if state.phase == PLACE:
+        return place_worst(state)
+    limit = min(break_even_bid(state), float(state.mice[state.seat]))
+    target = max(state.high_bid + 1, int(JUMP * limit))
+    return PASS + target if target <= limit else PASS
+
+
+@kernel
+def open_once(state: State, random_bits: RandomBits) -> int:
+    """Return the action of a bidder that opens an auction with 0.6 of its break-even bid, and never raises a bid."""
+    if state.phase == PLACE:
+        return place_worst(state)
+    limit = min(break_even_bid(state), float(state.mice[state.seat]))
+    return PASS + max(1, int(OPENING * limit)) if state.high_bid == 0 and limit >= 1 else PASS
+
+
+@outlined_kernel
+def search(state: State, random_bits: RandomBits, workspace: Workspace) -> int:
+    """Return the action that wins most in random worlds if copies of `anchor` play them out, of all cards or low bids.
+
+    All actions are tried in the same worlds.
+    """
+    best, highest = PASS, -np.inf
+    for n in range(min(num_legal_actions(state), MOST_CANDIDATES)):
+        total, action = 0.0, nth_legal_action(state, n)
+        for number in range(WORLDS):
+            bits = split(random_bits, number)
+            workspace.world[0] = state
+            resample_state(workspace.world[0], bits)
+            step(workspace.world[0], action)
+            play_out(workspace.world[0], workspace.scratch, workspace.models, bits)
+            utilities(workspace.world[0], workspace.values)
+            total += workspace.values[0, state.seat]
+        if total > highest:
+            best, highest = action, total
+    return best
+
+
+@kernel
+def _act(number, states, seeds, workspace, out):
+    for k in range(len(states)):
+        if number == 0:
+            out[k] = jump(states[k], seeds[k])
+        elif number == 1:
+            out[k] = open_once(states[k], seeds[k])
+        else:
+            out[k] = search(states[k], seeds[k], workspace)
+
+
+class _Stranger:
+    """Player that acts by one of the functions above, given its number."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def act(self, view: View) -> np.ndarray:
+        """Return a legal action for each of the B decisions of `view`, int64 [B]."""
+        actions = np.empty(len(view), np.int64)
+        models = np.full(MAX_SEATS, heuristic_number("anchor"))
+        workspace = Workspace(np.zeros(1, STATE), np.zeros(1, STATE), models, np.zeros((2, MAX_SEATS)))
+        _act(self.number, view.states, view.seeds, workspace, actions)
+        return actions
+
+
+def jumper() -> Player:
+    """Return the player that jumps in auctions."""
+    return _Stranger(0)
+
+
+def opener() -> Player:
+    """Return the player that never raises a bid."""
+    return _Stranger(1)
+
+
+def searcher() -> Player:
+    """Return the player that searches, with other playouts than the searches of the ladder."""
+    return _Stranger(2)
