@@ -22,7 +22,13 @@ def forward(
 
     observation_version: layout of the observation that the network reads; the observations are converted to it.
     """
-    hidden = encode_layout(observations, observation_version)
+    outputs = apply_layers(layers, encode_layout(observations, observation_version), activation)
+    return outputs if outputs.shape[1] == NUM_ACTIONS else add_raise_logits(outputs, observations)
+
+
+def apply_layers(layers: Layers, inputs: np.ndarray, activation: str) -> np.ndarray:
+    """Compute the outputs of a multilayer perceptron, float32 [B, outputs], from inputs [B, inputs]."""
+    hidden = inputs
     for weight, bias in layers[:-1]:
         hidden = hidden @ weight
         hidden += bias
@@ -31,8 +37,7 @@ def forward(
         else:
             np.maximum(hidden, 0.0, out=hidden)
     weight, bias = layers[-1]
-    outputs = hidden @ weight + bias
-    return outputs if outputs.shape[1] == NUM_ACTIONS else add_raise_logits(outputs, observations)
+    return hidden @ weight + bias
 
 
 def add_raise_logits(outputs: np.ndarray, observations: np.ndarray) -> np.ndarray:

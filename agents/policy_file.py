@@ -1,15 +1,16 @@
 """Files of a trained policy: `policy.safetensors` holds the weights, `policy.json` describes them.
 
-The tensors are `0.weight` [inputs, outputs], `0.bias` [outputs], `1.weight`, ... The JSON is written last, so a folder
-with a policy.json holds a complete policy. A checksum in the JSON detects weights that do not belong to it.
+The tensors are `0.weight` [inputs, outputs], `0.bias` [outputs], `1.weight`, ... A policy may come with its critic, a
+network that estimates the return, as `critic.0.weight`, ... The JSON is written last, so a folder with a policy.json
+holds a complete policy. A checksum in the JSON detects weights that do not belong to it.
 """
 
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from itertools import pairwise
+from itertools import count, pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +26,23 @@ from felicity_env.game import MAX_BID, NUM_ACTIONS, RULES_VERSION
 from felicity_env.observation import OBSERVATION_VERSION, VERSIONS
 
 FORMAT = "felicity-policy-1"
-Layers = list[tuple[np.ndarray, np.ndarray]]  # weight [inputs, outputs] and bias [outputs], float32
+Layers = Sequence[tuple[np.ndarray, np.ndarray]]  # weight [inputs, outputs] and bias [outputs], float32
 ACTIVATIONS = ("tanh", "relu")
 MAX_WEIGHT = 1e6  # larger weights would overflow and are none of a trained network
 OUTPUTS = (NUM_ACTIONS, NUM_ACTIONS + MAX_BID)  # a logit for each action, and optionally one for each size of a raise
+CRITIC = "critic."  # prefix of the critic's tensors
 POLICY = "player"  # prefix of the policy's tensors in a checkpoint, and key of its description
 CHECKSUM = "sha256"  # key in policy.json: digest of policy.safetensors; the oldest policies have none
 
 
-def save_policy(folder: Path, layers: Layers, *, open_mice: bool, activation: str = "tanh", **metadata: Any) -> None:
-    """Write a trained policy into `folder`: its weights, and its description with `metadata` as JSON.
+def save_policy(
+    folder: Path, layers: Layers, *, critic: Layers = (), open_mice: bool, activation: str = "tanh", **metadata: Any
+) -> None:
+    """Write a trained policy into `folder`: its weights, those of its critic, and its description as JSON.
 
-    Raises `UserError` if a file cannot be written.
+    metadata: facts to add to the description. Raises `UserError` if a file cannot be written.
     """
-    content = save(layers_to_tensors(layers))
+    content = save(layers_to_tensors(layers) | layers_to_tensors(critic, CRITIC))
     description = describe_policy(open_mice=open_mice, activation=activation, **metadata)
     text = json.dumps({**description, CHECKSUM: sha256(content).hexdigest()}, indent=1) + "\n"
     write_atomically(folder / "policy.safetensors", lambda part: part.write_bytes(content))
@@ -77,8 +81,8 @@ def tensors_to_layers(tensors: Mapping[str, np.ndarray], prefix: str = "") -> La
 
     Raises `KeyError` if an array is missing.
     """
-    count = (sum(name.startswith(prefix) for name in tensors) + 1) // 2
-    return [(tensors[f"{prefix}{k}.weight"], tensors[f"{prefix}{k}.bias"]) for k in range(count)]
+    numbers = takewhile(lambda k: f"{prefix}{k}.weight" in tensors, count())
+    return [(tensors[f"{prefix}{k}.weight"], tensors[f"{prefix}{k}.bias"]) for k in numbers]
 
 
 def policy_json(path: Path) -> Path:
@@ -92,13 +96,26 @@ def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
     If the folder is that of a run that has not ended, the policy is that of its newest undamaged checkpoint. Raises
     `ValueError` naming what is missing, damaged or out of date.
     """
+    layers, _, metadata = load_policy_and_critic(path)
+    return layers, metadata
+
+
+def load_policy_and_critic(path: Path) -> tuple[Layers, Layers, dict[str, Any]]:
+    """Read the weights of a trained policy, those of its critic (none if empty), and its description.
+
+    path: as in `load_policy`, which raises the same errors.
+    """
     try:
-        layers, metadata = _read_policy(path)
+        tensors, metadata = _read_policy(path)
+        layers, critic = tensors_to_layers(tensors), tensors_to_layers(tensors, CRITIC)
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError, UserError) as error:
         raise ValueError(f"cannot read a policy from {path}: {describe_error(error)}{_find_advice(path)}") from error
     _check_version(path, metadata)
-    _check_layers(path, layers, count_inputs(get_observation_version(metadata)))
-    return layers, metadata
+    num_inputs = count_inputs(get_observation_version(metadata))
+    _check_layers(path, layers, num_inputs, OUTPUTS)
+    if critic:
+        _check_layers(path, critic, num_inputs, (1,))
+    return layers, critic, metadata
 
 
 def _find_advice(path: Path) -> str:
@@ -112,7 +129,7 @@ def _find_advice(path: Path) -> str:
     return f"; its run has not ended: {command}" if is_unfinished else ""
 
 
-def _read_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
+def _read_policy(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not os.path.exists(path):
         raise ValueError("there is no such file or run folder")
     if path.suffix == SUFFIX and path.stem != "policy":
@@ -129,25 +146,26 @@ def _read_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
         tensors = load(content)
     except KeyError as error:  # a number format that NumPy does not have
         raise ValueError(f"its weights are {error.args[0]}, not float32") from error
-    return tensors_to_layers(tensors), metadata
+    return tensors, metadata
 
 
-def _extract_policy(checkpoint: Checkpoint) -> tuple[Layers, dict[str, Any]]:
-    """Return the weights and the description of the policy in a checkpoint.
+def _extract_policy(checkpoint: Checkpoint) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the tensors of the policy in a checkpoint, named as in a policy file, and its description.
 
     Raises `ValueError` if an old version of this project wrote the checkpoint, without a policy.
     """
     if POLICY not in checkpoint.metadata:
         raise ValueError("the checkpoint holds no policy that can play; continue its run with python -m train --resume")
-    return tensors_to_layers(checkpoint.arrays, f"{POLICY}."), checkpoint.metadata[POLICY]
+    start = f"{POLICY}."
+    tensors = {name.removeprefix(start): array for name, array in checkpoint.arrays.items() if name.startswith(start)}
+    return tensors, checkpoint.metadata[POLICY]
 
 
 def _check_version(path: Path, metadata: Any) -> None:
-    layout = get_observation_version(metadata) if isinstance(metadata, dict) else None
-    known = layout in LAYOUTS and type(layout) is int
-    expected = {"format": FORMAT, "rules_version": RULES_VERSION, "sections": list_sections(layout) if known else None}
-    fits = known and all(metadata.get(key) == value for key, value in expected.items())
-    if not fits or metadata.get("activation") not in ACTIVATIONS:
+    stored = {"observation_version": 1, **metadata} if isinstance(metadata, dict) else {}  # it was not stored at first
+    keys = ("format", "rules_version", "observation_version", "sections")
+    possible = [[FORMAT, RULES_VERSION, version, list_sections(version)] for version in LAYOUTS]
+    if [stored.get(key) for key in keys] not in possible or metadata.get("activation") not in ACTIVATIONS:
         raise ValueError(
             f"the policy in {path} is not of this version ({FORMAT}, rules {RULES_VERSION}, observation "
             f"{' or '.join(map(str, LAYOUTS))})"
@@ -161,11 +179,11 @@ def get_observation_version(metadata: Mapping[str, Any]) -> Any:
     return metadata.get("observation_version", 1)
 
 
-def _check_layers(path: Path, layers: Layers, num_inputs: int) -> None:
+def _check_layers(path: Path, layers: Layers, num_inputs: int, outputs: tuple[int, ...]) -> None:
     sizes = [num_inputs, *(bias.size for _, bias in layers)]
     expected = [((before, after), (after,)) for before, after in pairwise(sizes)]
     shapes = [(weight.shape, bias.shape) for weight, bias in layers]
-    if shapes != expected or sizes[-1] not in OUTPUTS or not min(sizes):
+    if shapes != expected or sizes[-1] not in outputs or not min(sizes):
         raise ValueError(f"the policy in {path} is damaged: its layers do not fit together")
     arrays = [array for layer in layers for array in layer]
     if wrong := sorted({array.dtype.name for array in arrays} - {"float32"}):

@@ -12,9 +12,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from felicity_env.game import HIDDEN, NO_CARD, PLACE, State, slot_owner, step
+from felicity_env.game import HIDDEN, NO_CARD, PLACE, State, step
 from felicity_env.game_record import Game, initial_states, list_cards
 from felicity_env.information import redact, resample
+from felicity_env.observation import own_slot
 from felicity_env.player import View
 
 NOTHING_HIDDEN = NO_CARD  # in `placed`: the seat's card is visible, or not placed yet
@@ -50,16 +51,16 @@ def compute_posteriors(game: Game, seat: int, policy: Policy) -> dict[int, Hidde
 
 
 def _compute_posterior(game: Game, known: State, other: int, policy: Policy) -> HiddenCards:
-    removed, placed = (np.array(column) for column in zip(*_list_possibilities(known, other), strict=True))
+    removed, placed = (np.array(column) for column in zip(*list_possibilities(known, other), strict=True))
     logs = _log_likelihoods(game, other, removed, placed, policy)
     weights = np.exp(logs - logs.max())
     return HiddenCards(removed, placed, np.full(len(placed), 1 / len(placed)), weights / weights.sum())
 
 
-def _list_possibilities(known: State, other: int) -> Iterator[tuple[int, int]]:
+def list_possibilities(known: State, other: int) -> Iterator[tuple[int, int]]:
     """Yield each pair (removed card, face-down card) that seat `other` may have, given a redacted state."""
-    slots = [slot for slot in range(known.row_size) if slot_owner(known, slot) == other]
-    card = int(known.row[slots[0]]) if slots else NO_CARD
+    slot = own_slot(known, other)
+    card = int(known.row[slot]) if slot < known.row_size else NO_CARD
     unseen = known.deck & ~known.played[other] & ~(1 << card if card >= 0 else 0)
     for removed in list_cards(unseen) if known.removed[other] != NO_CARD else [NO_CARD]:
         candidates = [candidate for candidate in list_cards(unseen) if candidate != removed]
@@ -106,17 +107,18 @@ def draw_worlds(
     """
     worlds = resample(np.repeat(redact(game.final_states(), seat), count), rng)
     for other, hidden in posteriors.items():
-        for k, number in enumerate(rng.choice(len(hidden.placed), size=count, p=hidden.posterior)):
-            _put_cards(worlds[k], other, int(hidden.removed[number]), int(hidden.placed[number]))
+        drawn = rng.choice(len(hidden.placed), size=count, p=hidden.posterior)
+        put_cards(worlds, other, hidden.removed[drawn], hidden.placed[drawn])
     return worlds
 
 
-def _put_cards(world: State, other: int, removed: int, placed: int) -> None:
-    """Set the removed card, the face-down card and the resulting hand of seat `other` in a full state."""
-    gone = world.played[other] | (1 << removed if removed != NO_CARD else 0)
-    for slot in range(world.row_size):
-        if slot_owner(world, slot) == other:
-            if placed != NOTHING_HIDDEN:
-                world.row[slot] = placed
-            gone |= 1 << world.row[slot]
-    world.removed[other], world.hands[other] = removed, world.deck & ~gone
+def put_cards(worlds: np.ndarray, other: int, removed: np.ndarray, placed: np.ndarray) -> None:
+    """Set the removed card, the face-down card and the resulting hand of seat `other` in full states [K].
+
+    The states differ in hidden cards only. removed, placed: [K], as in `HiddenCards`.
+    """
+    gone = worlds["played"][:, other] | np.where(removed != NO_CARD, 1 << removed.clip(0), 0)
+    if (slot := own_slot(worlds[0], other)) < worlds[0].row_size:
+        worlds["row"][:, slot] = np.where(placed == NOTHING_HIDDEN, worlds["row"][:, slot], placed)
+        gone |= 1 << worlds["row"][:, slot]
+    worlds["removed"][:, other], worlds["hands"][:, other] = removed, worlds["deck"] & ~gone

@@ -72,6 +72,15 @@ PLAYERS = {
         defaults=(str(REFERENCE),),
         options={"greedy": False},
     ),
+    "net+search": Entry(
+        "agents.policy_search",
+        "make_policy_search",
+        "net+search:N, search on top of a policy with a critic, in N worlds a decision; net+search:N,policy=PATH, of "
+        "another policy; net+search:N,milliseconds=50 stops after that time",
+        values=("worlds",),
+        options={"policy": True, "milliseconds": True},
+        fixed={"reference": REFERENCE},
+    ),
 }
 
 
@@ -224,7 +233,7 @@ def _import_own(module: str) -> ModuleType:
 
 def is_search(*codes: str) -> bool:
     """Return whether at least one of the player codes names a search player; search players are slow."""
-    searches = {name for name, entry in PLAYERS.items() if entry.module == "agents.search"}
+    searches = {name for name, entry in PLAYERS.items() if entry.module in ("agents.search", "agents.policy_search")}
     return any(code.split(":")[0] in searches for code in codes)
 
 

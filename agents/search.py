@@ -196,13 +196,13 @@ def make_search(playouts: int | str, threads: int | str = 1, *, learns: bool) ->
     learns: see `SearchPlayer`. Raises `ValueError` naming a number that is wrong.
     """
     return SearchPlayer(
-        _read_count("playouts for a decision", playouts, MAX_PLAYOUTS),
-        threads=_read_count("threads", threads, MAX_THREADS),
+        read_count("playouts for a decision", playouts, MAX_PLAYOUTS),
+        threads=read_count("threads", threads, MAX_THREADS),
         learns=learns,
     )
 
 
-def _read_count(name: str, text: int | str, largest: int) -> int:
+def read_count(name: str, text: int | str, largest: int) -> int:
     """Convert text to a whole number; raise `ValueError` unless it is one from 1 to `largest`.
 
     name: what is counted, for the message.

@@ -172,7 +172,7 @@ def _learn(trainer: Trainer, console: Console) -> int:
         _print(console, f"evaluate:   {python_command('agents')} evaluate {quoted}")
         return INTERRUPTED
     _print(console, "evaluating ...")
-    return _show_results(trainer, run.finish(trainer.layers(), trainer.timesteps), console)
+    return _show_results(trainer, run.finish(trainer.layers(), trainer.critic_layers(), trainer.timesteps), console)
 
 
 def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Console) -> int:

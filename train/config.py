@@ -84,8 +84,8 @@ class Config(SeveralSetups):
     learning_rate: float = 1e-3
     """Initial learning rate of Adam, which then decays linearly to zero. Lower it if training diverges."""
     decay: Literal["linear", "geometric"] = "linear"
-    """How weights change towards their end: linear (equal steps), or geometric (equal factors, so small weights last
-    longer). The learning rate always falls linearly."""
+    """Kind of change of weights towards their end: linear (equal steps), or geometric (equal factors, so small weights
+    last longer). The learning rate always falls linearly."""
     gamma: float = 1.0
     """Discount factor from one decision to the next; 1 (no discount) suits games that always end."""
     gae_lambda: float = 0.95

@@ -3,26 +3,26 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from agents.checkpoint_file import list_checkpoints, load_checkpoint
+from agents.checkpoint_file import list_checkpoints
 from agents.mixture import load_policy_player
 from agents.network import NetworkPlayer
-from agents.policy_file import Layers, policy_json
+from agents.policy_file import Layers, load_policy_and_critic
 from agents.tools.settings import option_name
+from felicity_env import OBSERVATION_VERSION
 from train.config import Config
 from train.networks import match_network
 
+DEFAULTS = {"raises": False, "observation_version": OBSERVATION_VERSION}  # where an algorithm has no such setting
+
 
 class InitialPolicy(NamedTuple):
-    """Policy that a training run starts from: its network layers, and the checkpoint that holds its critic.
+    """Policy that a training run starts from: the layers of its network and of its critic (none if empty).
 
-    The field `checkpoint` holds the arrays of the newest checkpoint of the run that trained the policy; it is empty if
-    there is no checkpoint. The critic is needed because updates with an untrained critic would spoil a good policy.
+    The critic is needed because updates with an untrained critic would spoil a good policy.
     """
 
     layers: Layers
-    checkpoint: dict[str, np.ndarray]
+    critic: Layers
 
 
 def load_initial_policy(config: Config, folder: Path, *, activation: str) -> InitialPolicy | None:
@@ -38,19 +38,18 @@ def load_initial_policy(config: Config, folder: Path, *, activation: str) -> Ini
         raise ValueError(f"--init {config.init}: it is a mixture; name one of its policies, such as {config.init}/0")
     if mismatch := _find_mismatch(player, config, activation):
         raise ValueError(f"--init {config.init}: {mismatch}")
-    source = policy_json(Path(config.init)).parent
-    return InitialPolicy(
-        player.layers, load_checkpoint(source, report=print).arrays if list_checkpoints(source) else {}
-    )
+    layers, critic, _ = load_policy_and_critic(Path(config.init))
+    return InitialPolicy(layers, critic)
 
 
 def _find_mismatch(player: NetworkPlayer, config: Config, activation: str) -> str:
     """Return the reason why a training run cannot start from a player's policy, or an empty text if it can."""
     if player.activation != activation:
         return f"that network has {player.activation} between its layers, this trainer's have {activation}"
-    needed = {name: value for name, value in match_network(player).items() if value != getattr(config, name, False)}
+    form = {name: getattr(config, name, DEFAULTS.get(name)) for name in match_network(player)}
+    needed = {name: value for name, value in match_network(player).items() if value != form[name]}
     if missing := [name for name in needed if not hasattr(config, name)]:
-        return f"that network needs --{missing[0]}, which {config.algorithm} does not have"
+        return f"that network needs {option_name(missing[0])}, which {config.algorithm} does not have"
     options = " ".join(_format_option(name, value) for name, value in needed.items())
     return f"that network needs {options}" if needed else ""
 

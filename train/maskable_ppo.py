@@ -5,7 +5,7 @@ PPO with an entropy bonus is as strong as methods made for imperfect information
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,13 +166,11 @@ class MaskablePPOTrainer:
 
     @torch.no_grad()
     def _start_from(self, start: InitialPolicy) -> None:
-        policy: Any = self.model.policy
-        for linear, (weight, bias) in zip(self._list_linear(), start.layers, strict=True):
-            linear.weight.copy_(torch.from_numpy(weight.T.copy()))
-            linear.bias.copy_(torch.from_numpy(bias.copy()))
-        critic = storage.arrays_to_tensors("policy.", start.checkpoint)
-        critic = {name: tensor for name, tensor in critic.items() if "value_net" in name}
-        policy.load_state_dict(policy.state_dict() | critic)
+        pairs = [(self._list_linear(), start.layers), (self._list_critic(), start.critic)]
+        for network, layers in (pair for pair in pairs if pair[1]):
+            for linear, (weight, bias) in zip(network, layers, strict=True):
+                linear.weight.copy_(torch.from_numpy(weight.T.copy()))
+                linear.bias.copy_(torch.from_numpy(bias.copy()))
 
     def _create_env(self, *, restarted_at: int) -> SingleLearnerVecEnv:
         """Create the vectorised environment of a training run, with new games against opponents from the pool.
@@ -208,12 +206,21 @@ class MaskablePPOTrainer:
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
-        return [(m.weight.detach().numpy().T.copy(), m.bias.detach().numpy().copy()) for m in self._list_linear()]
+        return _copy_layers(self._list_linear())
+
+    def critic_layers(self) -> Layers:
+        """Return copies of the weights and biases of the critic's layers."""
+        return _copy_layers(self._list_critic())
 
     def _list_linear(self) -> list[Any]:
         """List the linear layers of the policy network, from the observation to the logits."""
         policy: Any = self.model.policy
         return [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
+
+    def _list_critic(self) -> list[Any]:
+        """List the linear layers of the critic, from the observation to the estimated return."""
+        policy: Any = self.model.policy
+        return [m for m in policy.mlp_extractor.value_net if isinstance(m, torch.nn.Linear)] + [policy.value_net]
 
     def player(self) -> NetworkPlayer:
         """Return the current policy as a player."""
@@ -224,7 +231,7 @@ class MaskablePPOTrainer:
         arrays = storage.tensors_to_arrays("policy.", self.model.policy.state_dict())
         arrays |= storage.optimizer_to_arrays(self.model.policy.optimizer)
         arrays |= storage.layers_to_arrays(self.pool.past_layers()) | {"torch_random": torch.get_rng_state().numpy()}
-        self.run.save(arrays, self.layers(), timesteps=self.timesteps, updates=self.updates)
+        self.run.save(arrays, self.layers(), self.critic_layers(), timesteps=self.timesteps, updates=self.updates)
 
     def restore(self, report: Callable[[str], Any]) -> None:
         """Restore the training run from the newest undamaged checkpoint in its folder.
@@ -263,6 +270,10 @@ def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> Maskable
         seed=config.seed,
         device="cpu",
     )
+
+
+def _copy_layers(linear: Sequence[Any]) -> Layers:
+    return [(m.weight.detach().numpy().T.copy(), m.bias.detach().numpy().copy()) for m in linear]
 
 
 class _TrainingCallback(BaseCallback):

@@ -75,7 +75,7 @@ class ActorCritic(nn.Module):
             raise ValueError(f"the player has {player.activation} between its layers, these networks have {ACTIVATION}")
         settings = match_network(player)
         network = cls(seed=0, **{name: value for name, value in settings.items() if name != "open_mice"})
-        network.load_layers(player.layers)
+        set_layers(network.actor, player.layers)
         return network
 
     def logits(self, observations: Tensor) -> Tensor:
@@ -105,18 +105,23 @@ class ActorCritic(nn.Module):
         encoded = encode_layout(observations.float().cpu().numpy(), self.observation_version)
         return torch.from_numpy(encoded).to(observations)
 
-    def layers(self) -> Layers:
-        """Return copies of the weights and biases of the actor's layers."""
-        linear = [module for module in self.actor if isinstance(module, nn.Linear)]
-        return [(_copy_array(layer.weight.T), _copy_array(layer.bias)) for layer in linear]
 
-    def load_layers(self, layers: Layers) -> None:
-        """Set the weights and biases of the actor's layers; raise `RuntimeError` or `ValueError` if shapes differ."""
-        linear = [name for name, module in self.actor.named_children() if isinstance(module, nn.Linear)]
-        state = {}
-        for name, (weight, bias) in zip(linear, layers, strict=True):
-            state |= {f"{name}.weight": torch.from_numpy(weight.T.copy()), f"{name}.bias": torch.from_numpy(bias)}
-        self.actor.load_state_dict(state)
+def copy_layers(network: nn.Sequential) -> Layers:
+    """Return copies of the weights and biases of a network's linear layers."""
+    linear = [module for module in network if isinstance(module, nn.Linear)]
+    return [(_copy_array(layer.weight.T), _copy_array(layer.bias)) for layer in linear]
+
+
+def set_layers(network: nn.Sequential, layers: Layers) -> None:
+    """Set the weights and biases of a network's linear layers; raise an error if the shapes differ.
+
+    The error is a `RuntimeError`, or a `ValueError` if the number of layers differs.
+    """
+    linear = [name for name, module in network.named_children() if isinstance(module, nn.Linear)]
+    state = {}
+    for name, (weight, bias) in zip(linear, layers, strict=True):
+        state |= {f"{name}.weight": torch.from_numpy(weight.T.copy()), f"{name}.bias": torch.from_numpy(bias)}
+    network.load_state_dict(state)
 
 
 def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ from felicity_env.observation import OBSERVATION_VERSION
 from train import storage
 from train.config import Config, choose_device
 from train.initial_policy import InitialPolicy, load_initial_policy
-from train.networks import ACTIVATION, ActorCritic, masked_log_softmax
+from train.networks import ACTIVATION, ActorCritic, copy_layers, masked_log_softmax, set_layers
 from train.opponents import OpponentPool
 from train.priors import PRIORS, prior_logits
 from train.rollout import Rollout, compute_advantages, sample
@@ -143,13 +143,22 @@ class SelfplayTrainer:
 
     def _start_from(self, start: InitialPolicy) -> None:
         for networks in (self.policy, self.average, self.mean):
-            networks.load_layers(start.layers)
-        if critic := storage.arrays_to_tensors("policy.critic.", start.checkpoint):
-            self.policy.critic.load_state_dict(critic)
+            set_layers(networks.actor, start.layers)
+            if start.critic:
+                set_layers(networks.critic, start.critic)
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
-        return (self.mean if self.config.mean_weights else self.policy).layers()
+        return copy_layers(self._chosen.actor)
+
+    def critic_layers(self) -> Layers:
+        """Return copies of the weights and biases of the critic's layers."""
+        return copy_layers(self._chosen.critic)
+
+    @property
+    def _chosen(self) -> ActorCritic:
+        """Networks that are measured and kept: those with the mean weights, or those with the last."""
+        return self.mean if self.config.mean_weights else self.policy
 
     # --- the loop ---
 
@@ -405,7 +414,7 @@ class SelfplayTrainer:
         arrays |= storage.tensors_to_arrays("mean.", self.mean.state_dict())
         arrays |= storage.optimizer_to_arrays(self.optimizer)
         arrays |= {f"games.{name}": array for name, array in self._games_to_save.items()}
-        self.run.save(arrays, self.layers(), timesteps=self.timesteps, updates=self.updates)
+        self.run.save(arrays, self.layers(), self.critic_layers(), timesteps=self.timesteps, updates=self.updates)
 
     def restore(self, report: Callable[[str], Any]) -> None:
         """Restore the training run from the newest undamaged checkpoint in its folder.

@@ -23,7 +23,7 @@ from agents.arena.estimates import estimate_share
 from agents.arena.matches import win_shares_against_copies
 from agents.checkpoint_file import save_checkpoint
 from agents.network import NetworkPlayer
-from agents.policy_file import POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
+from agents.policy_file import CRITIC, POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
 from agents.tools.files import check_same_settings, explain_os_errors, write_atomically, write_json
 from agents.tools.progress import format_duration
 from agents.tools.provenance import commit, provenance
@@ -72,6 +72,10 @@ class Trainer(Protocol):
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
+        ...
+
+    def critic_layers(self) -> Layers:
+        """Return copies of the weights and biases of the critic's layers."""
         ...
 
 
@@ -156,11 +160,13 @@ class Run:
         now = time.monotonic()
         self.seconds, self._clock = self.seconds + now - self._clock, now
 
-    def save(self, arrays: Mapping[str, np.ndarray], layers: Layers, *, timesteps: int, updates: int) -> None:
+    def save(
+        self, arrays: Mapping[str, np.ndarray], layers: Layers, critic: Layers, *, timesteps: int, updates: int
+    ) -> None:
         """Write a checkpoint with the state of a trainer and with its policy, which can play without the trainer.
 
-        arrays: state of the trainer, named arrays. layers: layers of the policy network. timesteps: number of decisions
-        learned from so far. updates: number of updates so far.
+        arrays: state of the trainer, named arrays. layers, critic: layers of the policy network and of the critic.
+        timesteps: number of decisions learned from so far. updates: number of updates so far.
         """
         self.count_time()
         metadata = {
@@ -173,7 +179,8 @@ class Run:
             POLICY: describe_policy(**self._list_facts(timesteps)),
             **provenance(),
         }
-        save_checkpoint(self.folder, {**arrays, **layers_to_tensors(layers, f"{POLICY}.")}, metadata)
+        policy = layers_to_tensors(layers, f"{POLICY}.") | layers_to_tensors(critic, f"{POLICY}.{CRITIC}")
+        save_checkpoint(self.folder, {**arrays, **policy}, metadata)
         self._last_save = time.monotonic()
 
     def is_save_due(self) -> bool:
@@ -234,10 +241,10 @@ class Run:
         logger.dump(timesteps)
         return self.curve[-1]
 
-    def finish(self, layers: Layers, timesteps: int) -> list[dict[str, Any]]:
-        """Write the final policy and its evaluation to the run folder; return the results of the evaluation."""
+    def finish(self, layers: Layers, critic: Layers, timesteps: int) -> list[dict[str, Any]]:
+        """Write the final policy, its critic and its evaluation to the run folder; return the evaluation's results."""
         self.count_time()
-        save_policy(self.folder, layers, **self._list_facts(timesteps))
+        save_policy(self.folder, layers, critic=critic, **self._list_facts(timesteps))
         player = NetworkPlayer.load(self.folder)
         results = self._evaluate(player, num_deals=self.config.evaluation_deals, stream=FINAL_STREAM)
         self.count_time()

@@ -20,8 +20,8 @@ from felicity_env.kernel import kernel, outlined_kernel
 from felicity_env.random_stream import RandomBits, split
 
 FOLDER = Path(__file__).parent / "strangers"
-JUMP = 0.7  # of the break-even bid
-OPENING = 0.6  # of the break-even bid
+JUMP = 0.5  # of the break-even bid
+ONLY_BID = 0.4  # of the break-even bid
 WORLDS = 40  # of the search
 MOST_CANDIDATES = 12  # of the search: ten cards, or a pass and the lowest raises
 
@@ -37,7 +37,7 @@ class Workspace(NamedTuple):
 
 @kernel
 def jump(state: State, random_bits: RandomBits) -> int:
-    """Return the action of a bidder that jumps to 0.7 of its break-even bid at once, and else bids as `ev` does."""
+    """Return the action of a bidder that raises to half of its break-even bid at once, and later by one up to it."""
     if state.phase == PLACE:
         return place_worst(state)
     limit = min(break_even_bid(state), float(state.mice[state.seat]))
@@ -46,12 +46,13 @@ def jump(state: State, random_bits: RandomBits) -> int:
 
 
 @kernel
-def open_once(state: State, random_bits: RandomBits) -> int:
-    """Return the action of a bidder that opens an auction with 0.6 of its break-even bid, and never raises a bid."""
+def bid_once(state: State, random_bits: RandomBits) -> int:
+    """Return the action of a bidder that never raises its own first bid, of at least 0.4 of its break-even bid."""
     if state.phase == PLACE:
         return place_worst(state)
     limit = min(break_even_bid(state), float(state.mice[state.seat]))
-    return PASS + max(1, int(OPENING * limit)) if state.high_bid == 0 and limit >= 1 else PASS
+    target = max(state.high_bid + 1, int(ONLY_BID * limit))
+    return PASS + target if target <= limit and state.bids[state.seat] == 0 else PASS
 
 
 @outlined_kernel
@@ -82,7 +83,7 @@ def _act(number, states, seeds, workspace, out):
         if number == 0:
             out[k] = jump(states[k], seeds[k])
         elif number == 1:
-            out[k] = open_once(states[k], seeds[k])
+            out[k] = bid_once(states[k], seeds[k])
         else:
             out[k] = search(states[k], seeds[k], workspace)
 
@@ -103,12 +104,12 @@ class _Stranger:
 
 
 def jumper() -> Player:
-    """Return the player that jumps in auctions."""
+    """Return the player that jumps to half of what a sack is worth to it."""
     return _Stranger(0)
 
 
-def opener() -> Player:
-    """Return the player that never raises a bid."""
+def single_bidder() -> Player:
+    """Return the player that never raises its own first bid."""
     return _Stranger(1)
 
 

@@ -9,6 +9,7 @@ from agents.network import forward
 from felicity_env import describe
 from felicity_env.game import PASS
 from tests.support.selfplay_runs import create_trainer
+from train.networks import copy_layers
 from train.selfplay import SelfplayTrainer, compute_explained_variance
 
 
@@ -164,19 +165,19 @@ def test_with_mean_weights_the_policy_is_the_mean_over_about_the_last_tenth_of_t
     weights = []
     for _ in range(2):
         trainer.run_iteration()
-        weights.append(trainer.policy.layers()[0][0])
+        weights.append(copy_layers(trainer.policy.actor)[0][0])
     assert trainer.layers()[0][0] == pytest.approx(weights[0] / 11 + weights[1] * 10 / 11, abs=1e-6)
     trainer.updates = 991
     before = trainer.layers()[0][0]
     trainer.run_iteration()
-    now = trainer.policy.layers()[0][0]
+    now = copy_layers(trainer.policy.actor)[0][0]
     assert trainer.layers()[0][0] == pytest.approx(before + (now - before) * 10 / 1001, abs=1e-6)
 
 
 def test_without_mean_weights_the_policy_is_the_last(tmp_path):
     trainer = create_trainer(tmp_path)
     trainer.run_iteration()
-    assert (trainer.layers()[0][0] == trainer.policy.layers()[0][0]).all()
+    assert (trainer.layers()[0][0] == copy_layers(trainer.policy.actor)[0][0]).all()
 
 
 def test_a_policy_with_logits_for_raises_begins_as_the_prior(tmp_path):
@@ -203,7 +204,7 @@ def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path, raises):
 def test_a_policy_with_logits_for_raises_is_written_and_plays(tmp_path):
     trainer = create_trainer(tmp_path, raises=True)
     trainer.run_iteration()
-    trainer.run.finish(trainer.layers(), trainer.timesteps)
+    trainer.run.finish(trainer.layers(), trainer.critic_layers(), trainer.timesteps)
     again = agents.make(f"net:{tmp_path}")
     assert again.layers[-1][1].size > trainer.batch.action_masks.shape[1]
     view = trainer.batch.view()

@@ -15,7 +15,7 @@ from stable_baselines3.common.logger import Logger
 
 import agents
 from agents.checkpoint_file import load_checkpoint
-from agents.policy_file import save_policy
+from agents.policy_file import load_policy, save_policy
 from agents.tools.files import UserError
 from felicity_env import Batch
 from felicity_env.kernel import MAX_THREADS
@@ -144,6 +144,10 @@ def test_a_run_may_begin_with_the_policy_of_another_and_its_critic(complete_run,
     assert all(torch.equal(critic[name], tensor) for name, tensor in saved.items())
     by_file = create_trainer(tmp_path, init=str(complete_run / "policy.json"))
     assert weights(by_file) == weights(started)
+    (copied := tmp_path / "copied").mkdir()
+    for name in ("policy.json", "policy.safetensors"):
+        shutil.copy(complete_run / name, copied)
+    assert weights(create_trainer(tmp_path, init=str(copied))) == weights(started)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +178,8 @@ def test_a_number_of_players_named_twice_gets_twice_the_games_and_is_measured_on
     assert [result["num_players"] for result in results] == [3, 4]
 
 
-def test_a_run_may_begin_with_a_policy_alone(complete_run, tmp_path):
-    for name in ("policy.json", "policy.safetensors"):
-        shutil.copy(complete_run / name, tmp_path)
+def test_a_run_may_begin_with_a_policy_without_a_critic(complete_run, tmp_path):
+    save_policy(tmp_path, load_policy(complete_run)[0], open_mice=True, activation="relu")
     started, fresh = create_trainer(tmp_path / "started", init=str(tmp_path)), create_trainer(tmp_path / "fresh")
     assert torch.equal(started.policy.critic[0].weight, fresh.policy.critic[0].weight)
     assert not torch.equal(started.policy.actor[0].weight, fresh.policy.actor[0].weight)

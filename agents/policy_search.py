@@ -1,0 +1,146 @@
+"""Search on top of a policy, `net+search`: it reweighs the policy's actions by their value in sampled worlds.
+
+The actions that the policy may well take, and in an auction a pass and the lowest raise, are tried in the same worlds,
+which are drawn from the beliefs of `beliefs.py`. All seats then play by the policy until this seat places a card in the
+next round, where the policy's critic estimates the win share, or until the game ends. The action is drawn from the
+policy's probabilities times exp(value / TEMPERATURE). So the search stays close to the policy where values differ
+little, and does not become predictable (as in Stratego, arXiv:2511.07312).
+"""
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from agents.beliefs import draw_worlds
+from agents.layouts import encode_layout
+from agents.network import NetworkPlayer, apply_layers, to_uniforms
+from agents.policy_file import Layers, load_policy_and_critic
+from agents.search import read_count
+from felicity_env.game import MAX_SEATS, NUM_ACTIONS, PASS, PLACE, is_terminal, step
+from felicity_env.kernel import kernel
+from felicity_env.player import View
+from felicity_env.rewards import reward_code, step_rewards
+
+TEMPERATURE = 0.02  # in win share
+LEAST_PROBABILITY = 0.01  # of a candidate
+MOST_CANDIDATES = 6
+WORLDS_AT_ONCE = 16
+MAX_WORLDS = 1_000_000
+MAX_MILLISECONDS = 3_600_000
+WIN = reward_code("win")
+
+
+@kernel
+def _step_all(states, actions):
+    for k in range(len(states)):
+        step(states[k], actions[k])
+
+
+@kernel
+def _write_win_shares(states, seat, rewards, out):
+    """Write the win share of `seat` in each finished game into `out`; leave the others as they are."""
+    for k in range(len(states)):
+        if is_terminal(states[k]):
+            step_rewards(states[k], WIN, rewards)
+            out[k] = rewards[seat]
+
+
+class PolicySearch:
+    """Player that searches a decision in `worlds` sampled worlds, or as many as it finishes in `milliseconds`.
+
+    policy: the policy of all seats. critic: layers of the network that estimates its win share.
+    """
+
+    def __init__(
+        self, policy: NetworkPlayer, critic: Layers, *, worlds: int, milliseconds: float | None = None
+    ) -> None:
+        self.policy, self.critic = policy, critic
+        self.worlds, self.milliseconds = worlds, milliseconds
+
+    def act(self, view: View) -> np.ndarray:
+        """Return an action for each of the B decisions of `view`, int64 [B]."""
+        return np.array([self._choose(view.take(np.array([k]))) for k in range(len(view))], np.int64)
+
+    def _choose(self, view: View) -> int:
+        """Return an action for the only decision of `view`."""
+        probabilities = self.policy.probabilities(view)[0].astype(float)
+        candidates = list_candidates(probabilities, view)
+        if len(candidates) == 1:
+            return int(candidates[0])
+        values = self._measure(view, candidates)
+        weights = probabilities[candidates] * np.exp((values - values.max()) / TEMPERATURE)
+        sums = weights.cumsum()
+        return int(candidates[(sums > to_uniforms(view.seeds)[0] * sums[-1]).argmax()])
+
+    def _measure(self, view: View, candidates: np.ndarray) -> np.ndarray:
+        """Return the mean value of each candidate over the sampled worlds, [C]."""
+        rng, started = np.random.default_rng(int(view.seeds[0])), time.monotonic()
+        total, done = np.zeros(len(candidates)), 0
+        while done < self.worlds and not (done and self._is_late(started)):
+            count = min(WORLDS_AT_ONCE, self.worlds - done)
+            worlds = draw_worlds(view.states, int(view.seats[0]), self.policy, count, rng)
+            total += self._play_out(worlds, candidates, int(view.seats[0]), rng).sum(axis=1)
+            done += count
+        return total / done
+
+    def _is_late(self, started: float) -> bool:
+        return self.milliseconds is not None and 1000 * (time.monotonic() - started) >= self.milliseconds
+
+    def _play_out(self, worlds: np.ndarray, candidates: np.ndarray, seat: int, rng: np.random.Generator) -> np.ndarray:
+        """Return the value of each of C candidates for `seat` in each of W worlds, [C, W]."""
+        states, current = np.tile(worlds, len(candidates)), int(worlds[0].round_number)
+        _step_all(states, np.repeat(candidates, len(worlds)))
+        while len(active := _list_active(states, current, seat)):
+            seeds = np.tile(rng.integers(2**64, size=len(worlds), dtype=np.uint64), len(candidates))
+            view = View.make_unchecked(states[active], states["seat"][active].astype(np.int64), seeds[active])
+            moved = view.states.copy()
+            _step_all(moved, self.policy.act(view))
+            states[active] = moved
+        return self._evaluate(states, seat).reshape(len(candidates), len(worlds))
+
+    def _evaluate(self, states: np.ndarray, seat: int) -> np.ndarray:
+        """Return the win share of `seat` in finished games, and its estimate by the critic in the others."""
+        seats = np.full(len(states), seat)
+        observations = View.make_unchecked(states, seats, seats.astype(np.uint64)).observations(self.policy.open_mice)
+        inputs = encode_layout(observations, self.policy.observation_version)
+        values = apply_layers(self.critic, inputs, self.policy.activation)[:, 0].astype(float)
+        _write_win_shares(states, seat, np.empty(MAX_SEATS), values)
+        return values
+
+
+def make_policy_search(
+    worlds: int | str, policy: Path | str | None = None, milliseconds: int | str | None = None, *, reference: Path
+) -> PolicySearch:
+    """Make a search on top of a policy; the numbers may be text, as in a player code.
+
+    policy: run folder, policy.json or checkpoint; by default the one in the folder `reference`. Raises `ValueError`
+    naming a number that is wrong, or if the policy cannot be read or has no critic.
+    """
+    path = Path(policy or reference)
+    count = read_count("worlds for a decision", worlds, MAX_WORLDS)
+    limit = None if milliseconds is None else read_count("milliseconds for a decision", milliseconds, MAX_MILLISECONDS)
+    _, critic, _ = load_policy_and_critic(path)
+    if not critic:
+        raise ValueError(f"the policy in {path} has no critic, which the search needs; a run of selfplay has one")
+    return PolicySearch(NetworkPlayer.load(path), critic, worlds=count, milliseconds=limit)
+
+
+def _list_active(states: np.ndarray, current: int, seat: int) -> np.ndarray:
+    """Return the indices of the games that go on: not over, and `seat` not yet to place in a later round than now."""
+    waits = (states["round_number"] > current) & (states["seat"] == seat) & (states["phase"] == PLACE)
+    return np.flatnonzero((states["seat"] >= 0) & ~waits)
+
+
+def list_candidates(probabilities: np.ndarray, view: View) -> np.ndarray:
+    """Return the actions to compare for the only decision of `view`, the likeliest first, at most MOST_CANDIDATES.
+
+    probabilities: those of the policy, [NUM_ACTIONS].
+    """
+    scores = np.where(probabilities >= LEAST_PROBABILITY, probabilities, 0.0)
+    legal, raised = view.action_masks[0] == 1, PASS + int(view.states["high_bid"][0]) + 1
+    for action in (PASS, min(raised, NUM_ACTIONS - 1)):
+        if legal[PASS] and legal[action]:
+            scores[action] = max(scores[action], 1.0)
+    order = np.argsort(-scores, kind="stable")[:MOST_CANDIDATES]
+    return order[scores[order] > 0]

@@ -1,0 +1,134 @@
+"""Search on top of a policy: its beliefs follow Bayes' rule, it prefers what wins, and it knows what its seat knows."""
+
+import numpy as np
+import pytest
+
+import agents
+from agents.beliefs import draw_worlds, weigh_possibilities
+from agents.network import NetworkPlayer
+from agents.policy_file import save_policy
+from agents.policy_search import PolicySearch, list_candidates
+from agents.posterior import compute_posteriors
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, View
+from felicity_env.game import AUCTION, PASS, Setup, State, step
+from felicity_env.game_record import Deal, Game, draw_deal, initial_states, list_legal_actions
+from felicity_env.information import redact, resample
+from felicity_env.observation import own_slot
+from felicity_env.setups import standard_setup
+from tests.agents.test_posterior import make_policy
+
+NO_CRITIC_NEEDED = [(np.zeros((OBS_SIZE, 1), np.float32), np.full(1, 0.25, np.float32))]  # estimates par everywhere
+
+
+def make_view(states: np.ndarray) -> View:
+    seats, rng = states["seat"].astype(np.int64), np.random.default_rng(0)
+    return View(redact(states, seats), seats, rng.integers(2**64, size=len(states), dtype=np.uint64))
+
+
+def place_all(num_players: int, seed: int, passes: int) -> Game:
+    """Return a game in which all seats have placed their first card and some have passed."""
+    setup, rng = standard_setup(num_players), np.random.default_rng(seed)
+    game = Game(setup, draw_deal(setup, seed), ())
+    for _ in range(num_players):
+        actions = (*game.actions, int(rng.choice(list_legal_actions(game.final_states()[0]))))
+        game = Game(setup, game.deal, actions)
+    return Game(setup, game.deal, (*game.actions, *[PASS] * passes))
+
+
+def is_face_down(known: State, seat: int) -> bool:
+    return own_slot(known, seat) >= known.face_up
+
+
+@pytest.mark.parametrize("num_players", [3, 4, 5])
+@pytest.mark.parametrize("passes", [0, 1])
+def test_in_the_first_round_beliefs_are_the_exact_posterior_of_cards_placed(num_players, passes):
+    game, policy = place_all(num_players, seed=3, passes=passes), make_policy()
+    known = redact(game.final_states(), seat := int(game.final_states()["seat"][0]))
+    before, compared = Game(game.setup, game.deal, game.actions[:num_players]), 0  # a pass is no evidence in a position
+    for other, hidden in compute_posteriors(before, seat, policy).items():
+        if is_face_down(known[0], other):
+            weights = weigh_possibilities(known, other, hidden.removed, hidden.placed, policy)
+            assert weights == pytest.approx(hidden.posterior, rel=1e-4)
+            compared += 1
+    assert compared >= 1
+
+
+def test_a_present_bid_changes_the_beliefs_about_the_card_of_its_seat():
+    game, policy = place_all(4, seed=5, passes=0), make_policy()
+    after = Game(game.setup, game.deal, (*game.actions, PASS + 1))
+    bidder = int(after.final_states()["seat"][0])
+    after = Game(game.setup, game.deal, (*after.actions, PASS + 2))
+    seat = int(after.final_states()["seat"][0])
+    known = redact(after.final_states(), seat)
+    exact = compute_posteriors(after, seat, policy)[bidder]
+    weights = weigh_possibilities(known, bidder, exact.removed, exact.placed, policy)
+    assert len(weights) == 90
+    assert weights == pytest.approx(exact.posterior, rel=1e-4)
+
+
+def test_worlds_fit_what_the_seat_knows_and_do_not_depend_on_the_rest():
+    game, policy = place_all(4, seed=6, passes=1), make_policy()
+    truth, seat = game.final_states(), int(game.final_states()["seat"][0])
+    other_truth = resample(redact(truth, seat), np.random.default_rng(8))
+    known = redact(truth, seat)
+    worlds, again = (
+        draw_worlds(redact(t, seat), seat, policy, 50, np.random.default_rng(1)) for t in (truth, other_truth)
+    )
+    assert (worlds == again).all()
+    assert (redact(worlds, np.full(50, seat)) == known).all()
+    assert len(np.unique(worlds["hands"], axis=0)) > 10
+
+
+def test_it_takes_what_wins_the_game_though_the_policy_would_not():
+    """Let the last seat choose whether to buy the last sack, which decides the game."""
+    setup = Setup(seats=2, mouse_cards=(2,), bank=4, rounds=1)
+    blank = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
+    search = PolicySearch(NetworkPlayer(blank, open_mice=True, activation="relu"), NO_CRITIC_NEEDED, worlds=8)
+    states = np.repeat(initial_states(setup, Deal(removed=(0, 0), dummy=(), start_seat=0)), 20)
+    for k in range(20):
+        for action in (6, 5, PASS):  # cats of 15 and 11 points; the start seat takes 2 mice
+            step(states[k], action)
+    assert states[0].phase == AUCTION
+    assert (search.act(make_view(states)) == PASS + 1).all()
+
+
+def test_actions_are_legal_and_do_not_depend_on_the_other_decisions_of_a_view():
+    batch = Batch(6, num_players=[3, 4, 5, 3, 4, 5], seed=2)
+    batch.play_random(31)
+    search, view = PolicySearch(make_policy(), NO_CRITIC_NEEDED, worlds=4), batch.view()
+    actions = search.act(view)
+    assert (batch.action_masks[np.arange(6), actions] == 1).all()
+    assert [int(search.act(view.take(np.array([k])))[0]) for k in range(6)] == actions.tolist()
+
+
+def test_candidates_are_likely_actions_and_in_an_auction_a_pass_and_the_lowest_raise():
+    game = place_all(4, seed=6, passes=0)
+    view, probabilities = make_view(game.final_states()), np.zeros(NUM_ACTIONS)
+    probabilities[[PASS + 5, PASS + 7]] = 0.995, 0.005
+    assert set(list_candidates(probabilities, view)) == {PASS, PASS + 1, PASS + 5}
+
+
+def test_a_time_limit_ends_the_search_after_the_worlds_begun():
+    view = make_view(place_all(4, seed=6, passes=0).final_states())
+    limited = PolicySearch(make_policy(), NO_CRITIC_NEEDED, worlds=10**6, milliseconds=1)
+    assert limited.act(view)[0] in np.flatnonzero(view.action_masks[0])
+
+
+def test_a_code_names_worlds_policy_and_time(tmp_path):
+    policy = make_policy()
+    save_policy(tmp_path, policy.layers, critic=NO_CRITIC_NEEDED, open_mice=True, activation="relu")
+    player = agents.make(f"net+search:8,policy={tmp_path},milliseconds=20")
+    assert (player.worlds, player.milliseconds) == (8, 20)
+    assert (player.policy.layers[0][0] == policy.layers[0][0]).all()
+
+
+@pytest.mark.parametrize("options", ["0", "x", "8,milliseconds=0", "8,policy=nowhere"])
+def test_an_impossible_code_is_refused(options):
+    with pytest.raises(ValueError, match=r"whole number|no such file"):
+        agents.make(f"net+search:{options}")
+
+
+def test_a_policy_without_a_critic_cannot_be_searched_with(tmp_path):
+    save_policy(tmp_path, make_policy().layers, open_mice=True, activation="relu")
+    with pytest.raises(ValueError, match="has no critic, which the search needs"):
+        agents.make(f"net+search:8,policy={tmp_path}")
