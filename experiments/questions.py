@@ -12,6 +12,7 @@ GROUPS = {
         "exact": Verb("experiments.exact.question", "What do exact solutions of small games say?"),
         "exploit": Verb("experiments.strength.exploit", "How far can a player be exploited?"),
         "reference-strength": Verb("experiments.strength.reference_strength", "How strong is the reference player?"),
+        "strangers": Verb("experiments.strength.strangers", "How does the reference player do against strangers?"),
         "reference-style": Verb("experiments.strength.reference_style", "How does the reference player play?"),
         "ablation": Verb("experiments.training.ablation", "Which parts of the self-play trainer improve its policies?"),
         "encoding": Verb("experiments.training.encoding", "Do thermometers in the observation help a learner?"),

@@ -14,7 +14,7 @@ import numpy as np
 from agents.arena.blocks import Blocks, estimate_measures, play_blocks
 from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
-from agents.registry import PLAYERS, is_search, make
+from agents.registry import PLAYERS, make
 from agents.tools.command import print_error
 from agents.tools.files import UserError
 from agents.tools.workers import start_worker
@@ -23,7 +23,7 @@ from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
 from felicity_env.setups import describe_setup
 
-SEARCHES = tuple(code for code in PLAYERS if is_search(code))
+SEARCHES = tuple(code for code, entry in PLAYERS.items() if entry.module == "agents.search")
 Report = Callable[[int, int, float | None], None]  # called with parts done, number of parts, seconds left
 
 

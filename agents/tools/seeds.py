@@ -12,6 +12,7 @@ SEEDS = {
     "soundness": 2**58,
     "reference strength": 2**58 + 1,
     "reference style": 2**58 + 2,
+    "strangers": 2**58 + 3,
     "anatomy": 2**59,
     "tune": 2**60,
     "ladder": 2**61,

@@ -92,17 +92,20 @@ def _read_playouts(search: str, config: Config) -> int:
     return json.loads(path.read_text())
 
 
-def play(matches: dict[Match, int], config: Config, console: Console) -> dict[Match, Blocks]:
-    """Play all matches, those with the fewest deals first; return the blocks (results of each deal) of each match."""
+def play(matches: dict[Match, int], console: Console, *, folder: Path, seed: int, workers: int) -> dict[Match, Blocks]:
+    """Play all matches, those with the fewest deals first; return the blocks (results of each deal) of each match.
+
+    folder, seed, workers: see `Config`; the parts of the matches are saved in `folder`.
+    """
     blocks: dict[Match, Blocks] = {}
     for num_deals in sorted(set(matches.values())):
         equal = {match: num_deals for match in matches if matches[match] == num_deals}
         with PartsProgress(console) as progress:
             results = play_matches(
                 equal,
-                seed=config.seed,
-                folder=config.out / setup_name(config.chosen_setup),
-                workers=config.workers,
+                seed=seed,
+                folder=folder,
+                workers=workers,
                 deals_per_part=max(5, num_deals // 100),  # few deals mean slow players: save often
                 report=progress.report,
             )
@@ -111,9 +114,13 @@ def play(matches: dict[Match, int], config: Config, console: Console) -> dict[Ma
     return blocks
 
 
-def measure(matches: dict[Match, int], config: Config, console: Console) -> dict[str, Any]:
-    """Play all matches; return the estimates of win share, margin and other measures for each match."""
-    blocks = play(matches, config, console)
+def measure(matches: dict[Match, int], config: Any, console: Console) -> dict[str, Any]:
+    """Play all matches; return the estimates of win share, margin and other measures for each match.
+
+    config: settings with `out`, `seed`, `workers` and a setup, as those of this question.
+    """
+    folder = config.out / setup_name(config.chosen_setup)
+    blocks = play(matches, console, folder=folder, seed=config.seed, workers=config.workers)
     return {"pairs": [summarize_pair(match, blocks[match]) for match in matches]}
 
 

@@ -1,118 +1,71 @@
-"""Strangers: players that the reference player never meets in training, to show how it does against the unexpected.
+"""Question: how does the reference player do against strangers? `python -m experiments strangers`
 
-They are fixed: a result against them can be compared across reference players. Three are programs in this module, and
-two are policies in the folder `strangers`, whose JSON files hold the settings of their training runs.
+Strangers are players that it never meets in training (`stranger_players.py`). They are fixed, so results against them
+can be compared across reference players. To show that they are no weak players, `anchor` plays them too.
 """
 
+import os
+import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar
 
-import numpy as np
+from rich.console import Console
 
-from agents.bidding import place_worst
-from agents.compiled import heuristic_number
-from agents.ev import break_even_bid
-from agents.playout import play_out, utilities
-from felicity_env import Player, View
-from felicity_env.game import MAX_SEATS, PASS, PLACE, STATE, State, nth_legal_action, num_legal_actions, step
-from felicity_env.information import resample_state
-from felicity_env.kernel import kernel, outlined_kernel
-from felicity_env.random_stream import RandomBits, split
+from agents.arena.evaluate import build_table
+from agents.arena.matches import Match
+from agents.registry import check_players
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import OneSetup, check_at_least
+from experiments.results import write_result
+from experiments.strength import stranger_players
+from experiments.strength.reference_strength import measure
+from felicity_env.setups import setup_name
 
-FOLDER = Path(__file__).parent / "strangers"
-JUMP = 0.5  # of the break-even bid
-ONLY_BID = 0.4  # of the break-even bid
-WORLDS = 40  # of the search
-MOST_CANDIDATES = 12  # of the search: ten cards, or a pass and the lowest raises
-
-
-class Workspace(NamedTuple):
-    """Buffers of the search."""
-
-    world: np.ndarray  # STATE [1]
-    scratch: np.ndarray  # STATE [1]
-    models: np.ndarray  # int64 [MAX_SEATS]: number of the heuristic in each seat of a playout
-    values: np.ndarray  # float64 [2, MAX_SEATS]: see `utilities`
+SEARCHER = f"{stranger_players.__name__}:searcher"
+FAST = tuple(
+    f"{stranger_players.__name__}:{name}" for name in ("jumper", "single_bidder", "ev_learner", "tuned_response")
+)
 
 
-@kernel
-def jump(state: State, random_bits: RandomBits) -> int:
-    """Return the action of a bidder that raises to half of its break-even bid at once, and later by one up to it."""
-    if state.phase == PLACE:
-        return place_worst(state)
-    limit = min(break_even_bid(state), float(state.mice[state.seat]))
-    target = max(state.high_bid + 1, int(JUMP * limit))
-    return PASS + target if target <= limit else PASS
+@dataclass(frozen=True)
+class Config(OneSetup):
+    """Measure a player, and `anchor`, alone against copies of each stranger and the other way round."""
+
+    resumes: ClassVar[bool] = True
+    player: str = "net"
+    """Code of the player to measure."""
+    num_deals: int = 4000
+    """Number of deals for each match, each under all rotations of the seats."""
+    search_deals: int = 200
+    """Number of deals for each match of the stranger that searches, which is slow."""
+    seed: int = SEEDS["strangers"]
+    """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
+    workers: int = os.cpu_count() or 1
+    """Number of processes that play in parallel; the results do not depend on it."""
+    out: Path = Path("runs/strangers")
+    """Folder in which finished parts are saved; the same command, given again, continues from them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_players(self, "player")
+        check_at_least(self, num_deals=2, search_deals=2, seed=0, workers=1)
 
 
-@kernel
-def bid_once(state: State, random_bits: RandomBits) -> int:
-    """Return the action of a bidder that never raises its own first bid, of at least 0.4 of its break-even bid."""
-    if state.phase == PLACE:
-        return place_worst(state)
-    limit = min(break_even_bid(state), float(state.mice[state.seat]))
-    target = max(state.high_bid + 1, int(ONLY_BID * limit))
-    return PASS + target if target <= limit and state.bids[state.seat] == 0 else PASS
+def list_matches(config: Config) -> dict[Match, int]:
+    """Return the matches to play, with the number of deals of each: {match: deals}."""
+    deals = {**dict.fromkeys(FAST, config.num_deals), SEARCHER: config.search_deals}
+    return {
+        Match.one_against(one, rest, config.chosen_setup): deals[stranger]
+        for stranger in deals
+        for code in (config.player, "anchor")
+        for one, rest in ((code, stranger), (stranger, code))
+    }
 
 
-@outlined_kernel
-def search(state: State, random_bits: RandomBits, workspace: Workspace) -> int:
-    """Return the action that wins most in random worlds if copies of `anchor` play them out, of all cards or low bids.
-
-    All actions are tried in the same worlds.
-    """
-    best, highest = PASS, -np.inf
-    for n in range(min(num_legal_actions(state), MOST_CANDIDATES)):
-        total, action = 0.0, nth_legal_action(state, n)
-        for number in range(WORLDS):
-            bits = split(random_bits, number)
-            workspace.world[0] = state
-            resample_state(workspace.world[0], bits)
-            step(workspace.world[0], action)
-            play_out(workspace.world[0], workspace.scratch, workspace.models, bits)
-            utilities(workspace.world[0], workspace.values)
-            total += workspace.values[0, state.seat]
-        if total > highest:
-            best, highest = action, total
-    return best
-
-
-@kernel
-def _act(number, states, seeds, workspace, out):
-    for k in range(len(states)):
-        if number == 0:
-            out[k] = jump(states[k], seeds[k])
-        elif number == 1:
-            out[k] = bid_once(states[k], seeds[k])
-        else:
-            out[k] = search(states[k], seeds[k], workspace)
-
-
-class _Stranger:
-    """Player that acts by one of the functions above, given its number."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def act(self, view: View) -> np.ndarray:
-        """Return a legal action for each of the B decisions of `view`, int64 [B]."""
-        actions = np.empty(len(view), np.int64)
-        models = np.full(MAX_SEATS, heuristic_number("anchor"))
-        workspace = Workspace(np.zeros(1, STATE), np.zeros(1, STATE), models, np.zeros((2, MAX_SEATS)))
-        _act(self.number, view.states, view.seeds, workspace, actions)
-        return actions
-
-
-def jumper() -> Player:
-    """Return the player that jumps to half of what a sack is worth to it."""
-    return _Stranger(0)
-
-
-def single_bidder() -> Player:
-    """Return the player that never raises its own first bid."""
-    return _Stranger(1)
-
-
-def searcher() -> Player:
-    """Return the player that searches, with other playouts than the searches of the ladder."""
-    return _Stranger(2)
+def main(config: Config) -> None:
+    """Play all matches, print the win shares as a table, and store them."""
+    started, console = time.monotonic(), Console()
+    results = measure(list_matches(config), config, console)
+    console.print(build_table(results["pairs"]))
+    write_result(f"strangers_{setup_name(config.chosen_setup)}", config, results, started=started, question="strangers")
