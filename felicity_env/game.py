@@ -508,6 +508,12 @@ def is_legal(state: State, action: int) -> bool:
     return False
 
 
+# Tables of flags, because whole rows of them are combined several times as fast as single actions are compared.
+_CARD_FLAGS = (np.arange(1 << NUM_CARDS)[:, None] >> np.arange(NUM_CARDS) & 1).astype(np.int8)
+_FROM = np.triu(np.ones((MAX_BID + 2, MAX_BID), np.int8), -1)  # [lowest, k]: whether bid k + 1 is at least `lowest`
+_UP_TO = np.tri(MAX_BID + 1, MAX_BID, -1, np.int8)  # [highest, k]: whether bid k + 1 is at most `highest`
+
+
 @kernel
 def legal_actions(state: State, seat: int, mask: Any) -> None:
     """Write the action mask of `seat` into `mask` [NUM_ACTIONS]: 1 for each legal action, and 0 for all others.
@@ -518,12 +524,12 @@ def legal_actions(state: State, seat: int, mask: Any) -> None:
     if seat == state.seat and state.phase == PLACE:
         hand = state.hands[seat]
     elif seat == state.seat:
-        lowest, highest = PASS + state.high_bid + 1, PASS + highest_legal_bid(state)
+        lowest, highest = state.high_bid + 1, highest_legal_bid(state)
     for card in range(NUM_CARDS):
-        mask[card] = (hand >> card) & 1
+        mask[card] = _CARD_FLAGS[hand, card]
     mask[PASS] = lowest > 0
-    for action in range(PASS + 1, NUM_ACTIONS):  # faster than a loop of unknown length
-        mask[action] = lowest <= action <= highest
+    for k in range(MAX_BID):
+        mask[PASS + 1 + k] = _FROM[lowest, k] & _UP_TO[highest, k]
 
 
 @kernel

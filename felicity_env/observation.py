@@ -31,6 +31,7 @@ OBSERVATION_VERSION = 2  # increases when an entry of the observation changes it
 VERSIONS = {"rules_version": RULES_VERSION, "observation_version": OBSERVATION_VERSION}  # in metadata of environments
 MICE_SCALE = 16.0
 POINTS_SCALE = 64.0
+_MOUSE, _POINT = np.float32(1 / MICE_SCALE), np.float32(1 / POINTS_SCALE)  # in an observation
 OBS_LOW, OBS_HIGH = -8.0, 64.0  # bounds of every entry, wide enough for any setup
 SLOT_SIZE = 1 + NUM_CARDS
 MIN_SEATS = 2
@@ -118,11 +119,11 @@ def _write_table(state, seat, out):
     for slot in range(state.face_up):
         out[AT.face_up + slot] = 1.0
     for k in range(MAX_POTS):
-        out[AT.pots + k] = state.pots[k] / MICE_SCALE
-    out[AT.pass_pays] = pass_pays(state) / MICE_SCALE
-    out[AT.mice] = state.mice[seat] / MICE_SCALE
-    out[AT.bank] = state.bank / MICE_SCALE
-    out[AT.high_bid] = state.high_bid / MICE_SCALE
+        out[AT.pots + k] = state.pots[k] * _MOUSE
+    out[AT.pass_pays] = pass_pays(state) * _MOUSE
+    out[AT.mice] = state.mice[seat] * _MOUSE
+    out[AT.bank] = state.bank * _MOUSE
+    out[AT.high_bid] = state.high_bid * _MOUSE
 
 
 @kernel
@@ -160,15 +161,16 @@ def _write_set(cards, at, out):
 @kernel
 def _write_seats(state, seat, open_mice, out):
     out[AT.open_mice] = 1.0 if open_mice else 0.0
-    other = seat
     for relative in range(state.num_seats):
-        out[AT.bids + relative] = state.bids[other] / MICE_SCALE
+        other = wrap(state, seat + relative)
+        out[AT.bids + relative] = state.bids[other] * _MOUSE
         out[AT.in_auction + relative] = state.in_auction[other]
-        out[AT.cat_points + relative] = state.cat_points[other] / POINTS_SCALE
-        _write_set(state.played[other], AT.played + relative * NUM_CARDS, out)
-        if open_mice and relative > 0:
-            out[AT.opponent_mice + relative - 1] = state.mice[other] / MICE_SCALE
-        other = wrap(state, other + 1)
+        out[AT.cat_points + relative] = state.cat_points[other] * _POINT
+    for relative in range(state.num_seats):  # a loop of its own is faster
+        _write_set(state.played[wrap(state, seat + relative)], AT.played + relative * NUM_CARDS, out)
+    if open_mice:
+        for relative in range(1, state.num_seats):
+            out[AT.opponent_mice + relative - 1] = state.mice[wrap(state, seat + relative)] * _MOUSE
 
 
 @kernel
@@ -176,8 +178,8 @@ def _write_last_round(state, seat, out):
     out[AT.last_known] = (state.round_number > 0) | (state.phase == OVER)
     winner = wrap(state, max(state.last_winner, 0) - seat)
     out[AT.last_winner + winner] = state.last_winner != NO_SEAT
-    out[AT.last_price] = state.last_price / MICE_SCALE
-    out[AT.last_value] = state.last_value / POINTS_SCALE
+    out[AT.last_price] = state.last_price * _MOUSE
+    out[AT.last_value] = state.last_value * _POINT
 
 
 @kernel

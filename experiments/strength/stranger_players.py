@@ -134,6 +134,6 @@ def ev_learner() -> Player:
     return NetworkPlayer.load(FOLDER / "ev_learner")
 
 
-def tuned_response() -> Player:
+def best_response() -> Player:
     """Return the policy that was trained as a best response to `tuned`, from random weights."""
-    return NetworkPlayer.load(FOLDER / "tuned_response")
+    return NetworkPlayer.load(FOLDER / "best_response")

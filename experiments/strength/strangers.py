@@ -18,14 +18,12 @@ from agents.registry import check_players
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least
 from experiments.results import write_result
-from experiments.strength import stranger_players
 from experiments.strength.reference_strength import measure
 from felicity_env.setups import setup_name
 
-SEARCHER = f"{stranger_players.__name__}:searcher"
-FAST = tuple(
-    f"{stranger_players.__name__}:{name}" for name in ("jumper", "single_bidder", "ev_learner", "tuned_response")
-)
+MODULE = "experiments.strength.stranger_players"
+SEARCHER = f"{MODULE}:searcher"
+FAST = tuple(f"{MODULE}:{name}" for name in ("jumper", "single_bidder", "ev_learner", "best_response"))
 
 
 @dataclass(frozen=True)
