@@ -110,14 +110,16 @@ class PolicySearch:
 
 
 def make_policy_search(
-    worlds: int | str, policy: Path | str | None = None, milliseconds: int | str | None = None, *, reference: Path
+    worlds: int | str, policy: Path | str | None = None, milliseconds: int | str | None = None
 ) -> PolicySearch:
     """Make a search on top of a policy; the numbers may be text, as in a player code.
 
-    policy: run folder, policy.json or checkpoint; by default the one in the folder `reference`. Raises `ValueError`
-    naming a number that is wrong, or if the policy cannot be read or has no critic.
+    policy: run folder, policy.json or checkpoint. Raises `ValueError` naming a number that is wrong, or if no policy is
+    named, or if it cannot be read or has no critic.
     """
-    path = Path(policy or reference)
+    if policy is None:
+        raise ValueError("net+search needs policy=PATH, a policy with a critic, such as a run folder of selfplay")
+    path = Path(policy)
     count = read_count("worlds for a decision", worlds, MAX_WORLDS)
     limit = None if milliseconds is None else read_count("milliseconds for a decision", milliseconds, MAX_MILLISECONDS)
     _, critic, _ = load_policy_and_critic(path)

@@ -75,11 +75,10 @@ PLAYERS = {
     "net+search": Entry(
         "agents.policy_search",
         "make_policy_search",
-        "net+search:N, search on top of a policy with a critic, in N worlds a decision; net+search:N,policy=PATH, of "
-        "another policy; net+search:N,milliseconds=50 stops after that time",
+        "net+search:N,policy=PATH, search in N worlds a decision on top of a policy with a critic, such as a run of "
+        "selfplay; net+search:N,policy=PATH,milliseconds=50 stops after that time",
         values=("worlds",),
         options={"policy": True, "milliseconds": True},
-        fixed={"reference": REFERENCE},
     ),
 }
 

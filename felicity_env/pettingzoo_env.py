@@ -101,12 +101,12 @@ class raw_env(AECEnv):
         `player_0`, `player_1` ... clockwise. Every method that takes an agent also takes its seat number.
 
     Observation space, the same for all agents, numbers of players and setups
-        - "observation": Box float32 [252]. `felicity_env.SECTIONS` is its layout; `felicity_env.describe` decodes it.
+        - "observation": Box float32 [188]. `felicity_env.SECTIONS` is its layout; `felicity_env.describe` decodes it.
         - "action_mask": Box int8 [74], 1 for each legal action; all zero unless the agent is to act, because the
           action mask of another agent that places a card would show its hand.
 
     State space (`state_space`, `state()`; privileged, for critics)
-        Box float32 [437]: the observation of seat 0 with open mice, the seat to act and all hidden cards.
+        Box float32 [373]: the observation of seat 0 with open mice, the seat to act and all hidden cards.
 
     Action space: Discrete(74)
         - 0..6: place the cat worth -8, -5, 3, 5, 8, 11 or 15. 7: place the rabbit. 8: the large dog. 9: the small dog.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.arena.estimates import Estimate, estimate_mean, linearise_ratio
+from agents.arena.estimates import INTERVAL, Estimate, linearise_ratio, resample_means
 
 
 def average(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -24,18 +24,13 @@ def estimate_columns(answers: Mapping[str, np.ndarray]) -> dict[str, Any]:
     A column [N] gives one estimate, columns [N, K] give a list of K; an estimate is None if nothing can be averaged.
     """
     columns = np.column_stack(list(answers.values()))
-    estimates = iter([_estimate_column(column) for column in columns.T])
+    bounds = np.percentile(resample_means(columns), INTERVAL, axis=0)
+    rows = zip(columns.mean(axis=0), *bounds, strict=True)
+    estimates = iter([round_estimate(*row, blocks=len(columns)) for row in rows])
     return {
         name: next(estimates) if answer.ndim == 1 else [next(estimates) for _ in range(answer.shape[1])]
         for name, answer in answers.items()
     }
-
-
-def _estimate_column(column: np.ndarray) -> dict[str, Any] | None:
-    if not np.isfinite(column).all():
-        return None
-    estimate = estimate_mean(column)
-    return round_estimate(estimate.value, estimate.low, estimate.high, blocks=estimate.blocks)
 
 
 def round_estimate(value: float, low: float, high: float, *, blocks: int) -> dict[str, Any] | None:

@@ -122,9 +122,18 @@ def test_a_code_names_worlds_policy_and_time(tmp_path):
     assert (player.policy.layers[0][0] == policy.layers[0][0]).all()
 
 
-@pytest.mark.parametrize("options", ["0", "x", "8,milliseconds=0", "8,policy=nowhere"])
-def test_an_impossible_code_is_refused(options):
-    with pytest.raises(ValueError, match=r"whole number|no such file"):
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ("0,policy=somewhere", "takes 1 to 1,000,000 worlds for a decision, as a whole number, not '0'"),
+        ("x,policy=somewhere", "not 'x'"),
+        ("8,policy=somewhere,milliseconds=0", "milliseconds for a decision, as a whole number, not '0'"),
+        ("8,policy=nowhere", "no such file or run folder"),
+        ("8", "needs policy=PATH"),
+    ],
+)
+def test_an_impossible_code_is_refused(options, fault):
+    with pytest.raises(ValueError, match=fault):
         agents.make(f"net+search:{options}")
 
 

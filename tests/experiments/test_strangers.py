@@ -1,11 +1,12 @@
 """Strangers: fixed players are legal and decide by what their seat knows; the question measures both formats."""
 
+import json
+
 import numpy as np
 import pytest
 
 import agents
 from agents.ev import break_even_bid
-from experiments.results import read_result
 from experiments.strength import strangers
 from experiments.strength.strangers import FAST, SEARCHER, Config, list_matches
 from felicity_env import Batch
@@ -66,7 +67,7 @@ def test_the_question_stores_a_win_share_for_each_match(stored, tmp_path, monkey
     monkeypatch.setattr(strangers, "FAST", FAST[:1])
     monkeypatch.setattr(strangers, "SEARCHER", FAST[1])
     strangers.main(Config(player="ev", num_deals=2, search_deals=2, workers=1, out=tmp_path))
-    pairs = read_result("strangers_standard-4")["results"]["pairs"]
+    pairs = json.loads((stored / "strangers_standard-4.json").read_text())["results"]["pairs"]
     assert {(pair["one"], pair["rest"]) for pair in pairs} == {
         pair for code in FAST[:2] for one in ("ev", "anchor") for pair in ((one, code), (code, one))
     }

@@ -10,7 +10,6 @@ import pytest
 import agents
 from experiments import results
 from experiments.__main__ import main
-from experiments.results import read_result
 from experiments.speed import training as training_speed
 from experiments.training import encoding, first_player
 from tests.support.selfplay_runs import SMALL, small_config
@@ -39,7 +38,7 @@ def test_equal_seeds_and_unknown_algorithms_are_refused():
 
 def test_both_layouts_of_the_observation_are_trained_and_measured_on_the_same_deals(stored, tmp_path):
     encoding.main(encoding.Config(seeds=(0,), total_timesteps=1000, num_deals=2, out=tmp_path))
-    results = read_result("encoding")["results"]
+    results = json.loads((stored / "encoding.json").read_text())["results"]
     assert list(results) == ["numbers and thermometers", "numbers alone"]
     assert all(result["win_share"]["ev"]["blocks"] == 2 for result in results.values())
     assert [agents.make(f"net:{tmp_path}/layout-{k}-seed0").observation_version for k in (1, 2)] == [1, 2]

@@ -203,7 +203,7 @@ def test_on_a_gpu_a_run_of_no_named_size_is_larger_in_as_many_updates(monkeypatc
         ("--num-players 4 6", ["--num-players", "[3, 4, 5], not 6"]),
         ("--num-steps 100000000000", ["--num-steps must be 1 to 2147483647"]),
         ("--num-steps 2000000000", ["--num-envs times --num-steps is", "GB of memory"]),
-        ("--num-envs 2000000000 --num-steps 1 --batch-size 1", ["need 2,016 GB of memory, this machine has"]),
+        ("--num-envs 2000000000 --num-steps 1 --batch-size 1", ["need 1,504 GB of memory, this machine has"]),
         ("--hidden-sizes 2000000000 2000000000", ["there is not enough memory for a run of this size"]),
     ],
 )
