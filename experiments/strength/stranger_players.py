@@ -1,7 +1,7 @@
 """Strangers: fixed players that the reference player never meets in training; see the question `strangers`.
 
-Three are programs. Two are policies in the folder `stranger_policies`: one learned against `ev`, the other is a best
-response to `tuned`.
+Three are programs. Two are policies in the folder `stranger_policies`: they learned by self-play PPO from random
+weights, one with `ev` and the other with `tuned` among the opponents; config.json in their folders has all settings.
 """
 
 from pathlib import Path
@@ -129,11 +129,11 @@ def searcher() -> Player:
     return _Stranger(2)
 
 
-def ev_learner() -> Player:
-    """Return the policy that was trained by PPO against `ev`, from random weights."""
-    return NetworkPlayer.load(FOLDER / "ev_learner")
+def learner_against_ev() -> Player:
+    """Return the policy that learned against `ev` and itself."""
+    return NetworkPlayer.load(FOLDER / "learner_against_ev")
 
 
-def best_response() -> Player:
-    """Return the policy that was trained as a best response to `tuned`, from random weights."""
-    return NetworkPlayer.load(FOLDER / "best_response")
+def learner_against_tuned() -> Player:
+    """Return the policy that learned against `tuned` and itself."""
+    return NetworkPlayer.load(FOLDER / "learner_against_tuned")

@@ -23,7 +23,7 @@ from felicity_env.setups import setup_name
 
 MODULE = "experiments.strength.stranger_players"
 SEARCHER = f"{MODULE}:searcher"
-FAST = tuple(f"{MODULE}:{name}" for name in ("jumper", "single_bidder", "ev_learner", "best_response"))
+FAST = tuple(f"{MODULE}:{name}" for name in ("jumper", "single_bidder", "learner_against_ev", "learner_against_tuned"))
 
 
 @dataclass(frozen=True)

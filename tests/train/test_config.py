@@ -219,3 +219,16 @@ def test_a_missing_device_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="--device cuda: torch finds no CUDA device"):
         create_trainer(tmp_path, device="cuda")
+
+
+def test_weights_change_by_equal_steps_or_by_equal_factors():
+    settings = {"total_timesteps": 100, "bidding_coef": 0.08, "bidding_coef_end": 0.02, "learning_rate": 0.1}
+    linear, geometric = (SelfplayConfig(decay=decay, **settings) for decay in ("linear", "geometric"))
+    assert [linear.compute_schedule(t)["bidding_coef"] for t in (0, 50, 100)] == pytest.approx([0.08, 0.05, 0.02])
+    assert [geometric.compute_schedule(t)["bidding_coef"] for t in (0, 50, 100)] == pytest.approx([0.08, 0.04, 0.02])
+    assert geometric.compute_schedule(50)["learning_rate"] == pytest.approx(0.05)
+
+
+def test_a_weight_of_zero_cannot_be_reached_by_equal_factors():
+    with pytest.raises(ValueError, match="--decay geometric needs --bidding-coef and --placing-coef above 0"):
+        SelfplayConfig(decay="geometric", placing_coef_end=0.0)
