@@ -8,8 +8,10 @@ which it was made can be reconstructed. A seat's present bid is weighed as a rai
 import numpy as np
 
 from agents.posterior import NOTHING_HIDDEN, Policy, list_possibilities, put_cards
-from felicity_env.game import AUCTION, NO_CARD, PASS, PLACE, State
+from agents.worlds import take_back_passes
+from felicity_env.game import AUCTION, NO_CARD, PASS, PLACE
 from felicity_env.information import redact, resample
+from felicity_env.kernel import kernel
 from felicity_env.observation import own_slot
 from felicity_env.player import View
 
@@ -62,19 +64,17 @@ def _before_bid(states: np.ndarray, seat: int, bid: int) -> np.ndarray:
 
 def _before_placing(states: np.ndarray, seat: int, placed: np.ndarray) -> np.ndarray:
     """Return states [K] as they were when `seat` placed the card `placed` [K] in this round."""
-    before, now, slot = states.copy(), states[0], own_slot(states[0], seat)
-    if now.phase == AUCTION:
-        _undo_auction(before, now)
+    before, slot = states.copy(), own_slot(states[0], seat)
+    _take_back_all_passes(before)
+    before["bids"], before["high_bid"], before["passes"] = 0, 0, 0
+    before["in_auction"][:, : states[0].num_seats] = 1
     before["row"][:, slot:], before["row_size"], before["face_up"] = NO_CARD, slot, 0
     before["phase"], before["seat"] = PLACE, seat
     before["hands"][:, seat] |= 1 << placed
     return before
 
 
-def _undo_auction(states: np.ndarray, now: State) -> None:
-    """Take back all bids and passes of the auction in progress in `now`, in states that equal it in public."""
-    is_dry = not now.gain[: now.num_seats].any()  # then no pass so far was paid, so no mouse card had mice
-    states["mice"] -= states["gain"]
-    states["pots"][:, : now.passes] = 0 if is_dry else now.mouse_cards[: now.passes]
-    states["bids"], states["high_bid"], states["passes"] = 0, 0, 0
-    states["in_auction"][:, : now.num_seats] = 1
+@kernel
+def _take_back_all_passes(states):
+    for k in range(len(states)):
+        take_back_passes(states[k])

@@ -12,10 +12,8 @@ import numpy as np
 from felicity_env.observation import AT, MICE_SCALE, OBSERVATION_VERSION, SECTIONS
 
 LAYOUTS = (1, OBSERVATION_VERSION)
-THERMOMETERS = {
-    "mice": ("mice_steps", 32),
-    "high_bid": ("high_bid_steps", 32),
-}  # they follow these sections in layout 1
+# Sections of layout 1 that are gone now, each with its size, by the section that they followed.
+THERMOMETERS = {"mice": ("mice_steps", 32), "high_bid": ("high_bid_steps", 32)}
 
 
 def list_sections(version: int = OBSERVATION_VERSION) -> list[list[Any]]:

@@ -24,7 +24,7 @@ from felicity_env.game import (
     slot_owner,
 )
 from felicity_env.information import redact_state, resample_state
-from felicity_env.kernel import outlined_kernel
+from felicity_env.kernel import kernel, outlined_kernel
 from felicity_env.random_stream import RandomBits, draw_below, mix, split, uniform
 
 MODELS = np.array([heuristic_number(code) for code in ("tuned", "tuned", "ev", "anchor")])
@@ -78,18 +78,24 @@ def _draw_owner(world, models, scratch, slot, owner, random_bits):
     world.hands[owner] = hand & ~(1 << card)
 
 
-@outlined_kernel
-def _place_card(world, model, scratch, owner, hand, random_bits):
-    """Return the card that the assumed player places from `hand`, with all mice as they were before anyone passed."""
-    scratch[0] = world
-    state = scratch[0]
+@kernel
+def take_back_passes(state: State) -> None:
+    """Set mice and mouse cards of a position in an auction to what they were before the first pass."""
     dry = is_dry(state)
-    for seat in range(world.num_seats):
+    for seat in range(state.num_seats):
         state.mice[seat] -= state.gain[seat]
         dry = dry and state.gain[seat] == 0
     if not dry:
         for k in range(state.passes):
             state.pots[k] = state.mouse_cards[k]
+
+
+@outlined_kernel
+def _place_card(world, model, scratch, owner, hand, random_bits):
+    """Return the card that the assumed player places from `hand`, with all mice as they were before anyone passed."""
+    scratch[0] = world
+    state = scratch[0]
+    take_back_passes(state)
     state.phase, state.seat, state.high_bid = PLACE, owner, 0
     state.hands[owner] = hand
     return heuristic_action(model, state, random_bits)

@@ -509,7 +509,7 @@ def is_legal(state: State, action: int) -> bool:
 
 
 # Tables of flags, because whole rows of them are combined several times as fast as single actions are compared.
-_CARD_FLAGS = (np.arange(1 << NUM_CARDS)[:, None] >> np.arange(NUM_CARDS) & 1).astype(np.int8)
+CARD_FLAGS = (np.arange(1 << NUM_CARDS)[:, None] >> np.arange(NUM_CARDS) & 1).astype(np.int8)  # [set, card]
 _FROM = np.triu(np.ones((MAX_BID + 2, MAX_BID), np.int8), -1)  # [lowest, k]: whether bid k + 1 is at least `lowest`
 _UP_TO = np.tri(MAX_BID + 1, MAX_BID, -1, np.int8)  # [highest, k]: whether bid k + 1 is at most `highest`
 
@@ -526,7 +526,7 @@ def legal_actions(state: State, seat: int, mask: Any) -> None:
     elif seat == state.seat:
         lowest, highest = state.high_bid + 1, highest_legal_bid(state)
     for card in range(NUM_CARDS):
-        mask[card] = _CARD_FLAGS[hand, card]
+        mask[card] = CARD_FLAGS[hand, card]
     mask[PASS] = lowest > 0
     for k in range(MAX_BID):
         mask[PASS + 1 + k] = _FROM[lowest, k] & _UP_TO[highest, k]

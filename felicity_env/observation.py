@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from felicity_env.game import (
+    CARD_FLAGS,
     DUMMY,
     MAX_POTS,
     MAX_ROUNDS,
@@ -91,7 +92,7 @@ def offsets(sections: tuple[Section, ...], start: int = 0) -> Any:
 
 
 # Table of bit sets: copying floats from a table is several times as fast as computing them.
-_FLAGS = (np.arange(1 << NUM_CARDS)[:, None] >> np.arange(NUM_CARDS) & 1).astype(np.float32)
+_FLAGS = CARD_FLAGS.astype(np.float32)
 
 AT = offsets(SECTIONS)
 OBS_SIZE = sum(section.size for section in SECTIONS)

@@ -50,7 +50,7 @@ def estimate_share(blocks: np.ndarray) -> Estimate:
     if np.min(blocks) < 0 or np.max(blocks) > 1:
         raise ValueError(f"win shares must be between 0 and 1, not {np.min(blocks)} to {np.max(blocks)}")
     noise = error * error / (mean * (1 - mean)) if 0 < mean < 1 else 1 / len(blocks)  # 1 / number of trials
-    centre, scale = (mean + reach * reach * noise / 2), 1 + reach * reach * noise
+    centre, scale = mean + reach * reach * noise / 2, 1 + reach * reach * noise
     half = reach * sqrt(mean * (1 - mean) * noise + (reach * noise / 2) ** 2)
     return Estimate(mean, (centre - half) / scale, (centre + half) / scale, len(blocks))
 

@@ -92,10 +92,10 @@ def _read_playouts(search: str, config: Config) -> int:
     return json.loads(path.read_text())
 
 
-def play(matches: dict[Match, int], console: Console, *, folder: Path, seed: int, workers: int) -> dict[Match, Blocks]:
+def play(matches: dict[Match, int], config: Any, console: Console) -> dict[Match, Blocks]:
     """Play all matches, those with the fewest deals first; return the blocks (results of each deal) of each match.
 
-    folder, seed, workers: see `Config`; the parts of the matches are saved in `folder`.
+    config: settings with `out`, `seed`, `workers` and a setup, as those of this question.
     """
     blocks: dict[Match, Blocks] = {}
     for num_deals in sorted(set(matches.values())):
@@ -103,9 +103,9 @@ def play(matches: dict[Match, int], console: Console, *, folder: Path, seed: int
         with PartsProgress(console) as progress:
             results = play_matches(
                 equal,
-                seed=seed,
-                folder=folder,
-                workers=workers,
+                seed=config.seed,
+                folder=config.out / setup_name(config.chosen_setup),
+                workers=config.workers,
                 deals_per_part=max(5, num_deals // 100),  # few deals mean slow players: save often
                 report=progress.report,
             )
@@ -117,10 +117,9 @@ def play(matches: dict[Match, int], console: Console, *, folder: Path, seed: int
 def measure(matches: dict[Match, int], config: Any, console: Console) -> dict[str, Any]:
     """Play all matches; return the estimates of win share, margin and other measures for each match.
 
-    config: settings with `out`, `seed`, `workers` and a setup, as those of this question.
+    config: see `play`.
     """
-    folder = config.out / setup_name(config.chosen_setup)
-    blocks = play(matches, console, folder=folder, seed=config.seed, workers=config.workers)
+    blocks = play(matches, config, console)
     return {"pairs": [summarize_pair(match, blocks[match]) for match in matches]}
 
 

@@ -38,7 +38,7 @@ MOST_CANDIDATES = 12  # of the search: ten cards, or a pass and the lowest raise
 
 
 class Workspace(NamedTuple):
-    """Buffers of the search."""
+    """Workspace of the stranger that searches: arrays that it overwrites at each decision."""
 
     world: np.ndarray  # STATE [1]
     scratch: np.ndarray  # STATE [1]

@@ -37,11 +37,9 @@ def test_the_jumper_bids_at_least_half_of_what_a_sack_is_worth_to_it():
 
 
 def test_the_single_bidder_passes_when_it_is_outbid():
-    states = [view.states for view in (play(FAST[1], n).view() for n in range(20, 60, 5))]
-    views = [play(FAST[1], n).view() for n in range(20, 60, 5)]
     seen = 0
-    for view, rows in zip(views, states, strict=True):
-        has_bid = (rows["phase"] == AUCTION) & (rows["bids"][np.arange(30), view.seats] > 0)
+    for view in (play(FAST[1], num_steps).view() for num_steps in range(20, 60, 5)):
+        has_bid = (view.states["phase"] == AUCTION) & (view.states["bids"][np.arange(30), view.seats] > 0)
         assert (agents.make(FAST[1]).act(view)[has_bid] == PASS).all()
         seen += has_bid.sum()
     assert seen > 0
