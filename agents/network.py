@@ -40,6 +40,11 @@ def apply_layers(layers: Layers, inputs: np.ndarray, activation: str) -> np.ndar
     return hidden @ weight + bias
 
 
+def digest_layers(layers: Layers) -> str:
+    """Return the first 8 hex digits of the SHA-256 of all weights and biases of some layers."""
+    return sha256(b"".join(array.tobytes() for layer in layers for array in layer)).hexdigest()[:8]
+
+
 def add_raise_logits(outputs: np.ndarray, observations: np.ndarray) -> np.ndarray:
     """Add to the logit of each bid the logit of its raise: the mice by which it exceeds the highest bid.
 
@@ -151,7 +156,7 @@ class NetworkPlayer:
 
     def digest(self) -> str:
         """Return a digest that identifies the weights: the first 8 hex digits of their SHA-256."""
-        return sha256(b"".join(array.tobytes() for layer in self.layers for array in layer)).hexdigest()[:8]
+        return digest_layers(self.layers)
 
     def act(self, view: View) -> np.ndarray:
         """Return an action for each of the B decisions of `view`, int64 [B]."""

@@ -4,7 +4,8 @@ The actions that the policy may well take, and in an auction a pass and the lowe
 which are drawn from the beliefs of `beliefs.py`. All seats then play by the policy until this seat places a card in the
 next round, where the policy's critic estimates the win share, or until the game ends. The action is drawn from the
 policy's probabilities times exp(value / TEMPERATURE). So the search stays close to the policy where values differ
-little, and does not become predictable (as in Stratego, arXiv:2511.07312).
+little, and does not become predictable (as in Stratego, arXiv:2511.07312). A search that is to exploit a known player
+can assume that player's policy for the other seats.
 """
 
 import time
@@ -14,7 +15,7 @@ import numpy as np
 
 from agents.beliefs import draw_worlds
 from agents.layouts import encode_layout
-from agents.network import NetworkPlayer, apply_layers, to_uniforms
+from agents.network import NetworkPlayer, apply_layers, digest_layers, to_uniforms
 from agents.policy_file import Layers, load_policy_and_critic
 from agents.search import read_count
 from felicity_env.game import MAX_SEATS, NUM_ACTIONS, PASS, PLACE, is_terminal, step
@@ -49,14 +50,25 @@ def _write_win_shares(states, seat, rewards, out):
 class PolicySearch:
     """Player that searches a decision in `worlds` sampled worlds, or as many as it finishes in `milliseconds`.
 
-    policy: the policy of all seats. critic: layers of the network that estimates its win share.
+    policy: the policy of this seat. critic: layers of the network that estimates its win share. others: the policy that
+    all other seats are assumed to play; by default the same policy.
     """
 
     def __init__(
-        self, policy: NetworkPlayer, critic: Layers, *, worlds: int, milliseconds: float | None = None
+        self,
+        policy: NetworkPlayer,
+        critic: Layers,
+        *,
+        worlds: int,
+        milliseconds: float | None = None,
+        others: NetworkPlayer | None = None,
     ) -> None:
-        self.policy, self.critic = policy, critic
+        self.policy, self.critic, self.others = policy, critic, others or policy
         self.worlds, self.milliseconds = worlds, milliseconds
+
+    def digest(self) -> str:
+        """Return a digest that identifies the weights of the networks: the first 8 hex digits of their SHA-256."""
+        return digest_layers([*self.policy.layers, *self.critic, *self.others.layers])
 
     def act(self, view: View) -> np.ndarray:
         """Return an action for each of the B decisions of `view`, int64 [B]."""
@@ -79,7 +91,7 @@ class PolicySearch:
         total, done = np.zeros(len(candidates)), 0
         while done < self.worlds and not (done and self._is_late(started)):
             count = min(WORLDS_AT_ONCE, self.worlds - done)
-            worlds = draw_worlds(view.states, int(view.seats[0]), self.policy, count, rng)
+            worlds = draw_worlds(view.states, int(view.seats[0]), self.others, count, rng)
             total += self._play_out(worlds, candidates, int(view.seats[0]), rng).sum(axis=1)
             done += count
         return total / done
@@ -95,9 +107,16 @@ class PolicySearch:
             seeds = np.tile(rng.integers(2**64, size=len(worlds), dtype=np.uint64), len(candidates))
             view = View.make_unchecked(states[active], states["seat"][active].astype(np.int64), seeds[active])
             moved = view.states.copy()
-            _step_all(moved, self.policy.act(view))
+            _step_all(moved, self._act_for_all(view, seat))
             states[active] = moved
         return self._evaluate(states, seat).reshape(len(candidates), len(worlds))
+
+    def _act_for_all(self, view: View, seat: int) -> np.ndarray:
+        """Return an action for each decision of `view`, [B], by the policy of the seat that is to act."""
+        actions = self.others.act(view)
+        if self.others is not self.policy and len(own := np.flatnonzero(view.seats == seat)):
+            actions[own] = self.policy.act(view.take(own))
+        return actions
 
     def _evaluate(self, states: np.ndarray, seat: int) -> np.ndarray:
         """Return the win share of `seat` in finished games, and its estimate by the critic in the others."""
@@ -110,12 +129,15 @@ class PolicySearch:
 
 
 def make_policy_search(
-    worlds: int | str, policy: Path | str | None = None, milliseconds: int | str | None = None
+    worlds: int | str,
+    policy: Path | str | None = None,
+    milliseconds: int | str | None = None,
+    others: Path | str | None = None,
 ) -> PolicySearch:
     """Make a search on top of a policy; the numbers may be text, as in a player code.
 
-    policy: run folder, policy.json or checkpoint. Raises `ValueError` naming a number that is wrong, or if no policy is
-    named, or if it cannot be read or has no critic.
+    policy, others: run folder, policy.json or checkpoint. Raises `ValueError` naming a number that is wrong, or if no
+    policy is named, or if one cannot be read, or if `policy` has no critic.
     """
     if policy is None:
         raise ValueError("net+search needs policy=PATH, a policy with a critic, such as a run folder of selfplay")
@@ -125,7 +147,8 @@ def make_policy_search(
     _, critic, _ = load_policy_and_critic(path)
     if not critic:
         raise ValueError(f"the policy in {path} has no critic, which the search needs; a run of selfplay has one")
-    return PolicySearch(NetworkPlayer.load(path), critic, worlds=count, milliseconds=limit)
+    opponent = NetworkPlayer.load(Path(others)) if others else None
+    return PolicySearch(NetworkPlayer.load(path), critic, worlds=count, milliseconds=limit, others=opponent)
 
 
 def _list_active(states: np.ndarray, current: int, seat: int) -> np.ndarray:

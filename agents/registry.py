@@ -76,9 +76,9 @@ PLAYERS = {
         "agents.policy_search",
         "make_policy_search",
         "net+search:N,policy=PATH, search in N worlds a decision on top of a policy with a critic, such as a run of "
-        "selfplay; net+search:N,policy=PATH,milliseconds=50 stops after that time",
+        "selfplay; milliseconds=50 stops after that time, others=PATH assumes another policy of the other seats",
         values=("worlds",),
-        options={"policy": True, "milliseconds": True},
+        options={"policy": True, "milliseconds": True, "others": True},
     ),
 }
 

@@ -82,8 +82,7 @@ def test_worlds_fit_what_the_seat_knows_and_do_not_depend_on_the_rest():
 def test_it_takes_what_wins_the_game_though_the_policy_would_not():
     """Let the last seat choose whether to buy the last sack, which decides the game."""
     setup = Setup(seats=2, mouse_cards=(2,), bank=4, rounds=1)
-    blank = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
-    search = PolicySearch(NetworkPlayer(blank, open_mice=True, activation="relu"), NO_CRITIC_NEEDED, worlds=8)
+    search = PolicySearch(make_uniform_policy(), NO_CRITIC_NEEDED, worlds=8)
     states = np.repeat(initial_states(setup, Deal(removed=(0, 0), dummy=(), start_seat=0)), 20)
     for k in range(20):
         for action in (6, 5, PASS):  # cats of 15 and 11 points; the start seat takes 2 mice
@@ -120,6 +119,33 @@ def test_a_code_names_worlds_policy_and_time(tmp_path):
     player = agents.make(f"net+search:8,policy={tmp_path},milliseconds=20")
     assert (player.worlds, player.milliseconds) == (8, 20)
     assert (player.policy.layers[0][0] == policy.layers[0][0]).all()
+
+
+def make_uniform_policy(*, passes: bool = False) -> NetworkPlayer:
+    """Return a policy that chooses uniformly, or that always passes if it can."""
+    bias = np.zeros(NUM_ACTIONS, np.float32)
+    bias[PASS] = 50.0 if passes else 0.0
+    return NetworkPlayer([(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), bias)], open_mice=True, activation="relu")
+
+
+def test_a_search_may_assume_another_policy_of_the_other_seats(tmp_path):
+    """Let a seat open the auction that decides the game: if the other seat passes in any case, passing pays most."""
+    paths = {name: tmp_path / name for name in ("uniform", "passes")}
+    for name, path in paths.items():
+        path.mkdir()
+        policy = make_uniform_policy(passes=name == "passes")
+        save_policy(path, policy.layers, critic=NO_CRITIC_NEEDED, open_mice=True, activation="relu")
+    code = f"net+search:64,policy={paths['uniform']}"
+    unsure, certain = agents.make(code), agents.make(f"{code},others={paths['passes']}")
+    setup = Setup(seats=2, mouse_cards=(2,), bank=4, rounds=1)
+    states = np.repeat(initial_states(setup, Deal(removed=(0, 0), dummy=(), start_seat=0)), 20)
+    for k in range(20):
+        for action in (6, 5):  # cats of 15 and 11 points
+            step(states[k], action)
+    view = make_view(states)
+    assert (certain.act(view) == PASS).all()
+    assert (unsure.act(view) > PASS).any()
+    assert unsure.digest() != certain.digest()
 
 
 @pytest.mark.parametrize(
