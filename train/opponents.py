@@ -19,7 +19,7 @@ from felicity_env.game import MAX_SEATS
 from felicity_env.learners import LEARNER, LearningGames, SingleLearnerGames
 
 SELF, PAST = "self", "past"
-_SOURCE, _SEAT = 1, 2  # indices of the random draws from a game's seed: its opponent, the learner's seat
+_SOURCE, _SEAT, _FURTHER = 1, 2, 3  # indices of the draws from a game's seed: opponent, learner's seat, further seats
 
 
 class _Snapshot:
@@ -34,14 +34,28 @@ class _Snapshot:
         return self.player.act(view)
 
 
+def _draw_ranks(game_seeds: np.ndarray, num_players: np.ndarray) -> np.ndarray:
+    """Return the rank of each seat in a random order of the seats of each game, [K, MAX_SEATS].
+
+    Seats that a game does not have come last. game_seeds: uint64 [K]. num_players: int64 [K].
+    """
+    first = ((draw_uniforms(game_seeds, _SEAT) * num_players).astype(np.int64) - 1) % num_players
+    keys = np.stack([draw_uniforms(game_seeds, _FURTHER + seat) for seat in range(MAX_SEATS)], axis=1)
+    keys[np.arange(MAX_SEATS) >= num_players[:, None]] += 1
+    keys[np.arange(len(keys)), first] = -1
+    return keys.argsort(axis=1).argsort(axis=1)
+
+
 class OpponentPool:
     """Pool of opponents in training, which draws for each game who plays in the seats that do not learn.
 
     mix: weight of each kind of opponent: "self" (the current policy), "past" (the past policies together) or a player
-    code. num_past: number of past policies that the pool stores.
+    code. num_past: number of past policies that the pool stores. num_learners: number of seats that learn in a game
+    with another opponent than "self".
     """
 
-    def __init__(self, mix: Mapping[str, float], *, num_past: int = 0) -> None:
+    def __init__(self, mix: Mapping[str, float], *, num_past: int = 0, num_learners: int = 1) -> None:
+        self.num_learners = num_learners
         num_past = num_past if mix.get(PAST) else 0
         self.newest = _Snapshot()
         self.past = [_Snapshot() for _ in range(num_past)]
@@ -69,13 +83,11 @@ class OpponentPool:
         """Draw who plays in each seat of K games: the learner, or an opponent from the pool.
 
         Returns integers [K, MAX_SEATS]: `LEARNER`, or the opponent's index in the pool. All seats learn in a game that
-        draws the opponent "self"; in any other game one random seat learns. game_seeds: uint64 [K]. num_players: int64
-        [K].
+        draws the opponent "self"; in any other game `num_learners` random seats learn. game_seeds: uint64 [K].
+        num_players: int64 [K].
         """
         players = self._draw_players(game_seeds)
-        first = (draw_uniforms(game_seeds, _SEAT) * num_players).astype(np.int64)
-        relative_seats = (np.arange(MAX_SEATS) - first[:, None]) % num_players[:, None]
-        learns = (players[:, None] == 0) | (relative_seats >= num_players[:, None] - 1)
+        learns = (players[:, None] == 0) | (_draw_ranks(game_seeds, num_players) < self.num_learners)
         return np.where(learns, LEARNER, players[:, None])
 
     def begin_games(self, batch: Batch) -> LearningGames:

@@ -88,6 +88,17 @@ def sample(
 # --- advantages -------------------------------------------------------------------------------------------------------
 
 
+def share_rewards(rewards: np.ndarray, learns: np.ndarray) -> np.ndarray:
+    """Return rewards [B, MAX_SEATS] in which the learners of a game share: each gets the mean of theirs.
+
+    learns: bool [B, MAX_SEATS], which seats learn. Games in which all seats learn keep their rewards, because there the
+    learners play against each other.
+    """
+    cooperates = learns & ~learns.all(axis=1, keepdims=True)
+    counts = cooperates.sum(axis=1, keepdims=True).clip(1)
+    return np.where(cooperates, (rewards * cooperates).sum(axis=1, keepdims=True) / counts, rewards)
+
+
 @kernel
 def _walk_back(rewards, terminated, seats, values, gamma, gae_lambda, advantages, complete, following):
     """Compute the advantages of one game's decisions in a rollout, from the last step back to the first.

@@ -28,6 +28,7 @@ from agents.tools.files import UserError
 from agents.tools.settings import check_not_negative, check_positive, check_range, require
 from felicity_env import game_seed
 from felicity_env.game import PASS
+from felicity_env.learners import LEARNER
 from felicity_env.observation import OBSERVATION_VERSION
 from train import storage
 from train.config import Config, choose_device
@@ -35,7 +36,7 @@ from train.initial_policy import InitialPolicy, load_initial_policy
 from train.networks import ACTIVATION, ActorCritic, copy_layers, masked_log_softmax, set_layers
 from train.opponents import OpponentPool
 from train.priors import PRIORS, prior_logits
-from train.rollout import Rollout, compute_advantages, sample
+from train.rollout import Rollout, compute_advantages, sample, share_rewards
 from train.trainer import Interrupt, Progress, Run
 
 _GAMES, _ORDER = 0, 1  # indices of the random streams from a run's seed
@@ -53,6 +54,8 @@ class SelfplayConfig(Config):
     reward: Literal["win", "margin", "score", "round"] = "win"
     reward_scale: float = 1.0
     mix: tuple[str, ...] = ("self=0.4", "tuned=0.2", "ev=0.2", "anchor=0.2")
+    num_learners: int = 1
+    """Number of seats that learn in a game with other opponents. Several cooperate: each gets their mean reward."""
     batch_size: int = 1024
     against: tuple[str, ...] = ("random", "anchor", "ev", "tuned")
 
@@ -100,6 +103,8 @@ class SelfplayConfig(Config):
         require(self.observation_version in LAYOUTS, f"--observation-version must be {known}")
         require(self.prior in PRIORS, f"--prior must be one of {', '.join(PRIORS)}, not {self.prior}")
         check_range(self, 0, 1, "average_decay")
+        seats = min(setup.seats for setup in self.setups)
+        require(1 <= self.num_learners < seats, f"--num-learners must be 1 to {seats - 1}, fewer than the seats")
         require(self.batch_size <= self.rollout_size, "--batch-size must be at most --num-envs times --num-steps")
 
 
@@ -120,7 +125,7 @@ class SelfplayTrainer:
             self._start_from(start)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
         self.batch = self.run.create_games(game_seed(config.seed, _GAMES, 0), threads=self.threads)
-        self.games = OpponentPool(config.weights).begin_games(self.batch)
+        self.games = OpponentPool(config.weights, num_learners=config.num_learners).begin_games(self.batch)
         self.rollout = Rollout(config.num_steps, config.num_envs, dtype=self.dtype, device=self.device)
         self._buffers: dict[str, Tensor] = {}
         self.timesteps = self.updates = 0
@@ -254,8 +259,10 @@ class SelfplayTrainer:
             rollout.actions[t], rollout.log_probabilities[t] = sample(
                 logits.cpu().numpy(), rollout.masks[t], batch.decision_seeds(), threads=self.threads
             )
+            learns = games.seating == LEARNER
             games.step(rollout.actions[t])
-            rollout.rewards[t], rollout.terminated[t] = games.rewards * config.reward_scale, games.terminated
+            rewards = games.rewards if config.num_learners == 1 else share_rewards(games.rewards, learns)
+            rollout.rewards[t], rollout.terminated[t] = rewards * config.reward_scale, games.terminated
         return True
 
     @torch.no_grad()

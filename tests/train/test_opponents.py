@@ -1,5 +1,7 @@
 """Opponents: drawn as often as the mix says, by the seed of the game alone."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,13 @@ def test_a_drawn_opponent_has_all_seats_but_one_and_no_seat_is_preferred():
         assert (seats == 3).mean() == pytest.approx(weight, abs=0.03)
         assert (seating[seats == 3] == player).mean(axis=0) == pytest.approx([0.75] * 4, abs=0.04)
     assert (seating == LEARNER).all(axis=1).mean() == pytest.approx(0.4, abs=0.03)
+
+
+def test_two_learners_of_a_game_have_any_two_seats():
+    seating = OpponentPool({"ev": 1.0}, num_learners=2).draw_seating(list_seeds(6000), np.full(6000, 4))
+    pairs = [tuple(np.flatnonzero(row == LEARNER)) for row in seating[:, :4]]
+    for pair in combinations(range(4), 2):
+        assert pairs.count(pair) / 6000 == pytest.approx(1 / 6, abs=0.02)
 
 
 def test_the_seating_depends_on_the_game_alone():

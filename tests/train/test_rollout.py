@@ -10,7 +10,7 @@ from felicity_env import Batch
 from felicity_env.game import MAX_SEATS
 from felicity_env.kernel import MAX_THREADS
 from train.networks import masked_log_softmax
-from train.rollout import compute_advantages, sample
+from train.rollout import compute_advantages, sample, share_rewards
 
 GAMMA, LAMBDA = 0.9, 0.5
 
@@ -126,3 +126,11 @@ def test_draws_are_legal_at_the_ends_of_the_unit_interval_and_the_same_in_two_th
     )
     assert (one[0] == two[0]).all()
     assert (one[1] == two[1]).all()
+
+
+def test_learners_that_cooperate_share_their_rewards_and_rivals_keep_theirs():
+    rewards = np.array([[0.5, 0.25, 0.25, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0]])
+    learns = np.array([[True, False, True, False, False], [True] * 5])
+    shared = share_rewards(rewards, learns)
+    assert shared[0].tolist() == [0.375, 0.25, 0.375, 0.0, 0.0]
+    assert shared[1].tolist() == rewards[1].tolist()

@@ -1,0 +1,56 @@
+"""Searches that exploit a policy: on top of a trained best response, and on top of the policy itself, without training.
+
+Both searches know the policy of the other seats, so they draw worlds from the exact beliefs about the cards that the
+position shows, and play them out as the others would.
+"""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from agents.arena.estimates import estimate_share
+from agents.arena.matches import Match, play_matches
+from agents.mixture import list_members
+from agents.policy_file import load_policy_and_critic
+from agents.registry import parse_code
+from agents.tools.progress import PartsProgress
+from agents.tools.seeds import SEEDS
+
+DEALS_PER_PART = 5
+
+
+def find_policy(code: str) -> Path | None:
+    """Return the path of a player's policy if it is a single network with a critic, which search needs; else None."""
+    name, values, _ = parse_code(code)
+    paths = list_members(Path(values[0])) if name == "net" else []
+    return paths[0] if len(paths) == 1 and load_policy_and_critic(paths[0])[1] else None
+
+
+def measure_searches(response: Path, config: Any, console: Console) -> dict[str, Any]:
+    """Estimate the win share of searches alone against copies of the target, {"response" or "target": estimate}.
+
+    response: folder of the strongest response. config: settings of `exploit`. Returns {} if no search is asked for, or
+    if the target is no single policy with a critic.
+    """
+    target = find_policy(config.target) if config.search_worlds else None
+    if target is None:
+        return {}
+    found = {}
+    for name, policy in {"response": response, "target": target}.items():
+        code = f"net+search:{config.search_worlds},policy={policy},others={target}"
+        match = Match.one_against(code, config.target, config.chosen_setup)
+        with PartsProgress(console) as progress:
+            results = play_matches(
+                {match: config.search_deals},
+                seed=SEEDS["exploit, report"],
+                folder=response / f"search-{name}",
+                workers=config.workers,
+                deals_per_part=DEALS_PER_PART,
+                report=progress.report,
+            )
+        results.raise_failure()
+        found[name] = asdict(estimate_share(results.blocks[match].block_means(0)))
+        console.print(f"search on top of the {name}: a win share of {found[name]['value']:.3f}", highlight=False)
+    return found
