@@ -111,6 +111,8 @@ class Config(SeveralSetups):
     --total-timesteps."""
     curve_deals: int = 100
     """Number of deals against each player for a point of the learning curve; each is played in every seat rotation."""
+    keep_policies: bool = False
+    """Keep the policy of every point of the learning curve, in the run folder's `policies`, for measurements later."""
     evaluation_deals: int = 1000
     """Number of deals in the final evaluation against each player; each is played in every seat rotation."""
 

@@ -200,7 +200,8 @@ class MaskablePPOTrainer:
                 self.model.learn(left, callback=callback, reset_num_timesteps=self.timesteps == 0)
                 self.model.num_timesteps = callback.learned
             if not interrupt.is_requested and not self.run.has_curve_point(self.timesteps):
-                progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps, logger))
+                point = self.run.add_to_curve(self.layers(), self.critic_layers(), self.timesteps, logger)
+                progress.show_strength(point)
             self.save()
         return not interrupt.is_requested
 
@@ -341,7 +342,7 @@ class _TrainingCallback(BaseCallback):
     def _measure(self) -> None:
         """Evaluate the current policy, add the result to the learning curve, and write a checkpoint."""
         trainer = self.trainer
-        point = trainer.run.add_to_curve(trainer.layers(), trainer.timesteps, self.logger)
+        point = trainer.run.add_to_curve(trainer.layers(), trainer.critic_layers(), trainer.timesteps, self.logger)
         trainer.save()
         self.progress.show_strength(point)
 

@@ -206,7 +206,7 @@ class SelfplayTrainer:
             self._measure(progress, logger)
 
     def _measure(self, progress: Progress, logger: Logger) -> None:
-        progress.show_strength(self.run.add_to_curve(self.layers(), self.timesteps, logger))
+        progress.show_strength(self.run.add_to_curve(self.layers(), self.critic_layers(), self.timesteps, logger))
 
     def run_iteration(self) -> dict[str, float]:
         """Play a rollout and update the policy with its data; return values for the training log.

@@ -32,7 +32,7 @@ from felicity_env import OBSERVATION_VERSION, Batch, Player, Setup, game_seed
 from felicity_env.kernel import MAX_THREADS
 from felicity_env.setups import describe_setup, setup_name
 from train.config import Config
-from train.storage import CURVE, EVALUATION
+from train.storage import CURVE, EVALUATION, POLICIES
 
 SECONDS_A_LINE = 30  # between two lines of progress where the output is no terminal
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
@@ -227,9 +227,14 @@ class Run:
         """Return whether the last point of the learning curve is at `timesteps` decisions."""
         return bool(self.curve) and self.curve[-1]["timesteps"] == timesteps
 
-    def add_to_curve(self, layers: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
-        """Evaluate the policy, log its win shares, and add a point to the learning curve; return the point."""
+    def add_to_curve(self, layers: Layers, critic: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
+        """Evaluate the policy, log its win shares, and add a point to the learning curve; return the point.
+
+        With the setting `keep_policies`, the policy and its critic are also stored.
+        """
         self.count_time()
+        if self.config.keep_policies:
+            self._keep_policy(layers, critic, timesteps)
         results = self._evaluate(self.create_player(layers), num_deals=self.config.curve_deals, stream=CURVE_STREAM)
         self.curve.append({"timesteps": timesteps, "seconds": round(self.seconds, 1), "results": results})
         write_json(self.folder / CURVE, self.curve)
@@ -240,6 +245,12 @@ class Run:
         logger.record("time/total_timesteps", timesteps)
         logger.dump(timesteps)
         return self.curve[-1]
+
+    def _keep_policy(self, layers: Layers, critic: Layers, timesteps: int) -> None:
+        folder = self.folder / POLICIES / f"{timesteps:012d}"
+        with explain_os_errors(f"cannot create {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+        save_policy(folder, layers, critic=critic, **self._list_facts(timesteps))
 
     def finish(self, layers: Layers, critic: Layers, timesteps: int) -> list[dict[str, Any]]:
         """Write the final policy, its critic and its evaluation to the run folder; return the evaluation's results."""

@@ -54,10 +54,10 @@ def run_copy(complete_run, tmp_path) -> Path:
 def test_ctrl_c_saves_and_says_how_to_go_on_and_the_run_then_finishes(tmp_path, monkeypatch):
     run, measure = tmp_path / "run", Run.add_to_curve
 
-    def interrupt(self: Run, layers: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
+    def interrupt(self: Run, layers: Layers, critic: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
         if timesteps:
             signal.raise_signal(signal.SIGINT)
-        return measure(self, layers, timesteps, logger)
+        return measure(self, layers, critic, timesteps, logger)
 
     with monkeypatch.context() as patch:
         patch.setattr(Run, "add_to_curve", interrupt)
@@ -288,10 +288,10 @@ def test_an_error_while_writing_is_a_message_and_the_checkpoints_stay(run_copy, 
 def test_a_scheduler_that_ends_the_job_leaves_a_run_that_plays(algorithm, name, tmp_path, monkeypatch):
     run, measure = tmp_path / "run", Run.add_to_curve
 
-    def end_job(self: Run, layers: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
+    def end_job(self: Run, layers: Layers, critic: Layers, timesteps: int, logger: Logger) -> dict[str, Any]:
         if timesteps:
             signal.raise_signal(getattr(signal, name))
-        return measure(self, layers, timesteps, logger)
+        return measure(self, layers, critic, timesteps, logger)
 
     monkeypatch.setattr(Run, "add_to_curve", end_job)
     size = ("--total-timesteps", 8192, "--curve-every", 2048)

@@ -174,7 +174,7 @@ def test_a_policy_of_another_activation_to_begin_with_is_refused(tmp_path):
 def test_a_number_of_players_named_twice_gets_twice_the_games_and_is_measured_once(tmp_path):
     trainer = create_trainer(tmp_path, num_players=(3, 4, 4), num_envs=12)
     assert np.bincount(trainer.batch.num_players).tolist() == [0, 0, 0, 4, 8]
-    results = trainer.run.add_to_curve(trainer.layers(), 0, Logger(None, []))["results"]
+    results = trainer.run.add_to_curve(trainer.layers(), trainer.critic_layers(), 0, Logger(None, []))["results"]
     assert [result["num_players"] for result in results] == [3, 4]
 
 
@@ -215,6 +215,16 @@ def test_a_run_leaves_what_any_other_trainer_leaves(complete_run):
     losses = {f"train/{name}_loss" for name in ("policy_gradient", "value", "prior")}
     learning = {f"train/{name}" for name in ("approx_kl", "clip_fraction", "explained_variance", "learning_rate")}
     assert {*losses, *learning, "time/fps", "time/total_timesteps", "win_share/standard-4_anchor"} <= set(columns)
+
+
+def test_a_run_may_keep_the_policy_of_every_point_of_its_curve(tmp_path):
+    run = tmp_path / "run"
+    assert main([*options(), "--keep-policies", "--out", str(run)]) == 0
+    curve = json.loads((run / "learning_curve.json").read_text())
+    kept = sorted((run / "policies").iterdir())
+    assert [int(path.name) for path in kept] == [point["timesteps"] for point in curve]
+    assert (kept[-1] / "policy.safetensors").read_bytes() == (run / "policy.safetensors").read_bytes()
+    assert agents.make(f"net:{kept[0]}").digest() != agents.make(f"net:{kept[-1]}").digest()
 
 
 def test_its_policy_plays_by_its_code(complete_run):
