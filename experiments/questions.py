@@ -33,6 +33,7 @@ GROUPS = {
         "soundness": Verb("experiments.checks.soundness", "Are the statistics of the arena correct?"),
     },
     "builds": {
+        "reference": Verb("experiments.recipes.reference", "Train the reference player from nothing."),
         "tune": Verb("experiments.recipes.tune", "Which weights make the best `tuned` player?"),
     },
     "pages": {

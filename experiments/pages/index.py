@@ -230,6 +230,12 @@ def _answer_soundness(results: Sequence[Result]) -> str:
     return f"{intervals}; the sequential test errs in {equal:.1%} of equal pairs"
 
 
+def _answer_reference(results: Sequence[Result]) -> str:
+    result = results[0]["results"]
+    decisions, hours = result["curve"][-1]["timesteps"], result["minutes"] / 60
+    return f"trained on {decisions / 1e6:.0f} million decisions in {hours:.1f} hours"
+
+
 def _answer_tune(results: Sequence[Result]) -> str:
     best = {
         setup: max(start["on_fresh_deals"]["fitness"] for start in result["starts"])
@@ -281,6 +287,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
         {"kills of training": "kills of training runs", "kills of tournaments": "of tournaments"},
     ),
     "soundness": _answer_soundness,
+    "reference": _answer_reference,
     "tune": _answer_tune,
 }
 SEVERAL = ("exploit", "reference_strength", "first_player")  # with a result for each target, setup or algorithm
