@@ -18,7 +18,18 @@ from felicity_env.batch import Batch
 from felicity_env.game_record import draw_deal
 from felicity_env.information import redact, resample
 from felicity_env.kernel import kernel
-from felicity_env.random_stream import MAX_SEED, check_seed, decision_seed, draw_below, game_seed, mix, next_game_seed
+from felicity_env.random_stream import (
+    MAX_SEED,
+    check_seed,
+    decision_seed,
+    draw_below,
+    game_seed,
+    mix,
+    next_game_seed,
+    open_uniform,
+    split,
+    uniform,
+)
 from felicity_env.setups import standard_setup
 from tests.support.helpers import COMPILED
 
@@ -66,6 +77,27 @@ def test_a_draw_is_in_range_and_the_same_compiled_and_plain(random_bits, bound):
 
 def test_the_smallest_and_the_largest_random_bits_draw_the_ends():
     assert [int(draw_below(np.uint64(random_bits), 10)) for random_bits in (0, 2**64 - 1)] == [0, 9]
+
+
+@pytest.mark.parametrize(
+    ("random_bits", "fraction", "inner"),
+    [
+        (0, 0.0, 2**-53),
+        (1 << 40, 2**-24, 2**-24 + 2**-53),
+        (1 << 63, 0.5, 0.5 + 2**-53),
+        (2**64 - 1, 1 - 2**-24, 1 - 2**-53),
+    ],
+)
+def test_uniform_numbers_have_24_bits_and_those_inside_the_interval_52(random_bits, fraction, inner):
+    assert uniform(np.uint64(random_bits)) == fraction
+    assert open_uniform(np.uint64(random_bits)) == inner
+
+
+def test_derived_random_bits_are_what_they_always_were():
+    assert decision_seed(np.uint64(12345), 2, 7) == 0x0A2FFCB6715CEC9D
+    assert decision_seed(np.uint64(2**63 - 1), 4, 300) == 0x4E5541F0BD29DCC4
+    assert split(np.uint64(5), 3) == 0x0E9712207F890FB8
+    assert game_seed(5, 6, 7) == 0x746073B0AF5228BD
 
 
 @pytest.mark.parametrize("bound", [2, 3, 7, 10, 64])
