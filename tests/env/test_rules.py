@@ -393,6 +393,14 @@ def test_who_is_outbid_must_raise_above_the_highest_bid_or_pass():
     assert legal(state) == [PASS, *[bid(amount) for amount in range(10, 16)]]
 
 
+@pytest.mark.parametrize("highest", [0, 15, 40, MAX_BID - 1, MAX_BID])
+def test_up_to_the_most_that_a_seat_can_hold_every_higher_bid_is_legal(highest):
+    """R4.3"""
+    state = auction(4)
+    state.mice[0], state.high_bid = MAX_BID, highest
+    assert legal(state) == [PASS, *[bid(amount) for amount in range(highest + 1, MAX_BID + 1)]]
+
+
 @pytest.mark.parametrize("mice", [0, 3, 5])
 def test_who_holds_no_more_than_the_highest_bid_can_only_pass(mice):
     """R4.3"""

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from felicity_env.game import HIDDEN, NO_CARD, STATE, Setup
-from felicity_env.setups import SETUPS, choose_setup, describe_setup, find_setup, setup_name, standard_setup
+from felicity_env.setups import (
+    SETUPS,
+    SMALL_SETUPS,
+    choose_setup,
+    describe_setup,
+    find_setup,
+    setup_name,
+    standard_setup,
+)
 
 STANDARD: dict[str, Any] = {"seats": 4, "mouse_cards": (2, 4, 6), "bank": 27}
 IMPOSSIBLE = {  # what is changed in the standard game of four -> the reason given
@@ -111,6 +119,16 @@ def test_the_standard_setups_are_those_of_the_rules():
         "standard-5": Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=33, dummy=False, mice=15, rounds=9, removed=1),
     } == SETUPS
     assert [setup_name(setup) for setup in SETUPS.values()] == list(SETUPS)
+
+
+def test_the_small_setups_are_those_of_stored_results():
+    fields = ("seats", "mouse_cards", "bank", "dummy", "mice", "rounds", "cards")
+    assert {name: tuple(getattr(setup, field) for field in fields) for name, setup in SMALL_SETUPS.items()} == {
+        "tiny-2": (2, (1,), 2, False, 1, 1, (0, 8, 5)),
+        "small-2": (2, (2,), 4, False, 4, 2, (0, 3, 8)),
+        "small-2-dummy": (2, (2,), 4, True, 4, 2, (0, 3, 8)),
+        "small-3": (3, (1, 2), 6, False, 3, 2, (0, 3, 8)),
+    }
 
 
 # --- by name, by number of players and from a file --------------------------------------------------------------------
