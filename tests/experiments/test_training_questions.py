@@ -36,8 +36,9 @@ def test_equal_seeds_and_unknown_algorithms_are_refused():
         first_player.Config(algorithm="dqn")
 
 
-def test_both_layouts_of_the_observation_are_trained_and_measured_on_the_same_deals(stored, tmp_path):
-    encoding.main(encoding.Config(seeds=(0,), total_timesteps=1000, num_deals=2, out=tmp_path))
+def test_both_layouts_of_the_observation_are_trained_and_measured_on_the_same_deals(stored, tmp_path, monkeypatch):
+    monkeypatch.setattr(encoding, "SelfplayConfig", small_config)
+    encoding.main(encoding.Config(seeds=(0,), total_timesteps=600, num_deals=2, out=tmp_path))
     results = json.loads((stored / "encoding.json").read_text())["results"]
     assert list(results) == ["numbers and thermometers", "numbers alone"]
     assert all(result["win_share"]["ev"]["blocks"] == 2 for result in results.values())
