@@ -5,6 +5,8 @@ import os
 import runpy
 import subprocess
 import sys
+from importlib import import_module
+from multiprocessing.connection import Connection
 from typing import IO, Any
 
 _SERVER = multiprocessing.get_context("forkserver")
@@ -31,3 +33,41 @@ def run(command: list[str], *, check: bool, stdout: IO[str] | None = None, stder
     process.start()
     process.join()
     return subprocess.CompletedProcess(command, process.exitcode or 0)
+
+
+def _train_and_wait(waiting: Connection, place: tuple[str, str, str], turn: int, arguments: list[str]) -> None:
+    from train.__main__ import main
+
+    module, owner, name = place
+    holder = getattr(import_module(module), owner)
+    function, calls = getattr(holder, name), []
+
+    def wait_at_turn(*values: Any, **options: Any) -> Any:
+        calls.append(name)
+        if len(calls) == turn:
+            waiting.send(True)
+            waiting.recv()
+        return function(*values, **options)
+
+    setattr(holder, name, wait_at_turn)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 1)
+        main(arguments)
+
+
+def kill_training(place: tuple[str, str, str], turn: int, arguments: list[str]) -> None:
+    """Execute `python -m train` with these arguments in a forked process, and kill it before call `turn` of a function.
+
+    place: the module, the name of a module or class in it, and the name of the function there. Raises `EOFError` if
+    the process ends before.
+    """
+    waiting, other = _SERVER.Pipe()
+    process = _SERVER.Process(target=_train_and_wait, args=(other, place, turn, arguments))
+    process.start()
+    other.close()
+    try:
+        waiting.recv()
+    finally:
+        process.kill()
+        process.join()
+        waiting.close()

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from train.selfplay import SelfplayConfig, SelfplayTrainer
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = {
     "num_envs": 16,
     "num_steps": 32,

@@ -1,11 +1,8 @@
 """Resumed runs of the self-play trainer: they are the same as uninterrupted runs, bit for bit."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +16,9 @@ from agents.policy_file import load_policy, save_policy
 from agents.tools.files import UserError
 from felicity_env import Batch
 from felicity_env.kernel import MAX_THREADS
+from tests.support.forked import kill_training
 from tests.support.players import small_net
-from tests.support.selfplay_runs import ROOT, create_trainer, options, weights
+from tests.support.selfplay_runs import create_trainer, options, weights
 from tests.support.training import RUN_FILES, list_names
 from train.__main__ import main
 from train.config import read_config
@@ -35,9 +33,9 @@ MIXED = {"mix": ("self=2", "ev=1"), "num_players": (3, 4, 5)}
 def test_a_resumed_run_has_the_weights_of_one_that_was_never_stopped(tmp_path, settings, precision):
     whole = create_trainer(tmp_path / "whole", precision=precision, **settings)
     stopped = create_trainer(tmp_path / "stopped", precision=precision, **settings)
-    for _ in range(5):
+    for _ in range(4):
         whole.run_iteration()
-    for _ in range(3):
+    for _ in range(2):
         stopped.run_iteration()
     stopped.save()
     resumed = create_trainer(tmp_path / "stopped", precision=precision, **settings)
@@ -93,24 +91,6 @@ def test_steps_so_few_that_nothing_is_learned_are_refused_before_the_weights_are
     assert weights(trainer) == before
 
 
-WAITING = """
-import sys
-from importlib import import_module
-from train.__main__ import main
-module, owner, name, turn, *arguments = sys.argv[1:]
-holder = getattr(import_module(module), owner)
-function, calls = getattr(holder, name), []
-
-def wait_at_turn(*values, **options):
-    calls.append(name)
-    if len(calls) == int(turn):
-        print("waiting", flush=True)
-        sys.stdin.read()
-    return function(*values, **options)
-
-setattr(holder, name, wait_at_turn)
-main(arguments)
-"""
 MOMENTS = [  # function before which the run is killed, and at which of its calls
     (("agents.tools.files", "os", "fsync"), 7),  # the learning curve is written, but not yet in its place
     (("agents.tools.files", "os", "replace"), 5),  # a checkpoint, the same
@@ -120,14 +100,10 @@ MOMENTS = [  # function before which the run is killed, and at which of its call
 
 
 def test_a_run_killed_at_any_moment_ends_with_the_weights_and_curve_of_one_that_was_not(complete_run, tmp_path):
-    killed, environment = tmp_path / "killed", os.environ | {"PYTHONPATH": str(ROOT)}
+    killed = tmp_path / "killed"
     for function, turn in MOMENTS:
         begin = ["--resume", str(killed)] if killed.exists() else [*options(), "--out", str(killed)]
-        command = [sys.executable, "-c", WAITING, *function, str(turn), *begin]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as process:
-            assert "waiting\n" in iter(process.stdout.readline, "")
-            process.kill()
+        kill_training(function, turn, begin)
     assert load_checkpoint(killed, report=print).metadata["updates"] == 2
     assert main(["--resume", str(killed)]) == 0
     assert (killed / "policy.safetensors").read_bytes() == (complete_run / "policy.safetensors").read_bytes()
