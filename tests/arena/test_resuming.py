@@ -38,11 +38,15 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / "run"
+        self.before: dict[str, str] = {}  # the paths of the parts before any edit
+
+    def create(self) -> None:
         for package in ("felicity_env", "agents", "experiments"):
-            shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__", "results"))
-        (root / "own_player").mkdir()
-        (root / "own_player" / "__init__.py").touch()
-        (root / "own_player" / "play.py").write_text(OWN_PLAYER)
+            ignored = shutil.ignore_patterns("__pycache__", "results")
+            shutil.copytree(ROOT / package, self.root / package, ignore=ignored)
+        (self.root / "own_player").mkdir()
+        (self.root / "own_player" / "__init__.py").touch()
+        (self.root / "own_player" / "play.py").write_text(OWN_PLAYER)
 
     def edit(self, path: str, old: str, new: str) -> None:
         text = (self.root / path).read_text()
@@ -55,10 +59,10 @@ class Copy:
         return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
 
     def part_paths(self) -> dict[str, str]:
-        """Return the path of the part of each player's match."""
+        """Return the path of the part of each player's match, in the folder of the run."""
         done = self.list_parts()
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return {code: str(Path(path).relative_to(self.folder)) for code, path in json.loads(done.stdout).items()}
 
 
 OWN_PLAYER = '''
@@ -72,13 +76,25 @@ def make():
 '''
 
 
+@pytest.fixture(scope="module")
+def unedited(tmp_path_factory) -> Copy:
+    """Return a copy that is not to be edited, whose run has been opened once."""
+    copy = Copy(tmp_path_factory.mktemp("resuming") / "unedited")
+    copy.create()
+    copy.before = copy.part_paths()
+    return copy
+
+
 @pytest.fixture
-def copy(tmp_path) -> Copy:
-    return Copy(tmp_path)
+def copy(tmp_path, unedited) -> Copy:
+    """Return a copy that may be edited; its run has been opened, with the paths in `before`."""
+    copy = Copy(tmp_path / "copy")
+    shutil.copytree(unedited.root, copy.root, ignore=shutil.ignore_patterns("__pycache__"))
+    copy.before = unedited.before
+    return copy
 
 
 def test_edited_plots_reports_pages_and_help_texts_invalidate_nothing(copy):
-    before = copy.part_paths()
     copy.edit("agents/arena/plots.py", "MIN_SACKS = 30", "MIN_SACKS = 31")
     copy.edit("agents/arena/report.py", '"## Plots"', '"## Figures"')
     copy.edit("agents/arena/tournament.py", '    """Number of processes;', '    """Processes;')
@@ -92,7 +108,7 @@ def test_edited_plots_reports_pages_and_help_texts_invalidate_nothing(copy):
     copy.edit("agents/tools/files.py", "cannot write {path}: ", "it is impossible to write {path}: ")
     copy.edit("agents/registry.py", "mc:N, determinised", "mc:N, Determinised")
     copy.edit("experiments/pages/model_card.py", "\n\n\n", "\n\n\nEDITED = True\n\n\n")
-    assert copy.part_paths() == before
+    assert copy.part_paths() == copy.before
 
 
 @pytest.mark.parametrize(
@@ -104,7 +120,6 @@ def test_edited_plots_reports_pages_and_help_texts_invalidate_nothing(copy):
     ],
 )
 def test_an_edited_rule_or_game_loop_invalidates_the_folder(copy, path, old, new):
-    copy.part_paths()
     copy.edit(path, old, new)
     done = copy.list_parts()
     assert done.returncode != 0
@@ -112,7 +127,7 @@ def test_an_edited_rule_or_game_loop_invalidates_the_folder(copy, path, old, new
 
 
 def test_an_edited_player_invalidates_its_own_matches(copy):
-    before = copy.part_paths()
+    before = copy.before
     assert (
         "own_player.play:make: its code is as before; files that it reads are not compared" in copy.list_parts().stderr
     )
@@ -127,7 +142,6 @@ def test_an_edited_player_invalidates_its_own_matches(copy):
 
 
 def test_an_edited_heuristic_invalidates_the_folder(copy):
-    copy.part_paths()
     copy.edit("agents/anchor.py", "HIDDEN_CARD = 2.9", "HIDDEN_CARD = 3.1")
     assert "other settings" in copy.list_parts().stderr
 
