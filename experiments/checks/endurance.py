@@ -34,6 +34,7 @@ from felicity_env.setups import STANDARD_PLAYERS, standard_setup
 
 MOST_GROWTH = 0.01
 WARM_UP = 0.05  # of the decisions of a stretch, before memory is measured
+LONG_WARM_UP = 0.4  # of self-play: its minibatches have many sizes, so memory settles only after ten million decisions
 SAVE_EVERY = 20  # updates of self-play between two checkpoints
 DEALS_AT_ONCE = 100  # in the arena
 SELFPLAY: dict[str, Any] = {}  # settings of the training run other than the default
@@ -203,7 +204,7 @@ def play_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int
     """
     with TemporaryDirectory() as folder:
         play = begin(seed, Path(folder))
-        play(max(1, int(WARM_UP * decisions)))
+        play(max(1, int((LONG_WARM_UP if begin is begin_selfplay else WARM_UP) * decisions)))
         before = read_memory()
         return play(decisions), before, read_memory()
 
