@@ -54,8 +54,8 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     "experiments": (
         ("__init__", "questions", "results", "runs"),
         ("game",),
-        ("checks", "recipes", "speed", "strength", "training"),
-        ("exact",),
+        ("checks", "recipes", "speed", "strength"),
+        ("exact", "training"),
         ("pages",),
         ("__main__",),
     ),

@@ -176,6 +176,16 @@ def _position_effects(tables: Sequence[Result], code: str) -> list[float]:
     return [abs(effect["value"]) for row in tables if row["player"] == code for effect in row["win_share"]]
 
 
+def _answer_progress(results: Sequence[Result]) -> str:
+    runs = results[0]["results"]["runs"]
+    texts = []
+    for place in (0, -1):
+        points = [run["curve"][place] for run in runs]
+        gains = " ".join(f"{point['gain']['value']:+.3f}" for point in points)
+        texts.append(f"{gains} after {points[0]['timesteps'] / 1e6:.0f} million decisions")
+    return f"gains of short best responses (one per training seed): {'; '.join(texts)}"
+
+
 def _answer_speed(results: Sequence[Result]) -> str:
     batch, aec = results[0]["results"]["batch"], results[0]["results"]["pettingzoo"]
     decisions, steps = batch["decisions_per_second"]["value"], aec["raw_env_steps_per_second"]["value"]
@@ -254,6 +264,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "reference-style": _answer_reference_style,
     "ablation": _answer_ablation,
     "encoding": _answer_encoding,
+    "progress": _answer_progress,
     "first-player": _answer_first_player,
     "anatomy": _answer_anatomy,
     "speed": _answer_speed,

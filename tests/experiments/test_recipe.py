@@ -6,6 +6,8 @@ import pytest
 
 import agents
 from experiments.recipes import reference
+from experiments.strength import exploit
+from experiments.training import progress
 from train.config import read_config
 
 SMALL = {"num_envs": 16, "batch_size": 128, "hidden_sizes": (8,), "evaluation_deals": 2, "curve_deals": 2}
@@ -24,3 +26,18 @@ def test_one_command_trains_the_reference_player_for_all_numbers_of_players(tmp_
     assert len(list((run / "policies").iterdir())) == len(written["curve"])
     assert f"net:{run}" in capsys.readouterr().out
     assert agents.make(f"net:{run}").digest()
+
+
+@pytest.mark.compiled("trains several players")
+def test_policies_that_a_run_of_the_recipe_keeps_are_exploited_by_short_responses(tmp_path, stored, monkeypatch):
+    monkeypatch.setattr(progress, "RECIPE", reference.RECIPE | SMALL)
+    monkeypatch.setattr(exploit, "TRAINER_SETTINGS", ("num_envs", "num_steps", "update_epochs", "learning_rate"))
+    small = {"total_timesteps": 1200, "probe_timesteps": 300, "num_deals": 2, "num_players": 3}
+    progress.main(progress.Config(seeds=(0, 1), points=2, workers=1, out=tmp_path / "runs", **small))
+    written = json.loads((stored / "progress.json").read_text())["results"]
+    assert [run["seed"] for run in written["runs"]] == [0, 1]
+    for run in written["runs"]:
+        kept = sorted(int(path.name) for path in (tmp_path / "runs" / f"seed{run['seed']}" / "policies").iterdir())
+        assert [point["timesteps"] for point in run["curve"]] == kept[1:]
+        assert all(point["gain"]["low"] <= point["gain"]["value"] <= point["gain"]["high"] for point in run["curve"])
+    assert (stored / "progress.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,137 @@
+"""Question: how does training by the reference recipe make a policy harder to exploit? `python -m experiments progress`
+
+The recipe of the reference player is trained with several seeds. To the policies that it keeps on the way, best
+responses are trained from their own weights. These responses are short (probes): they find less than the long ones of
+the question `exploit`, but enough to compare policies.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import OneSetup, check_at_least, check_seeds
+from experiments.recipes.reference import AGAINST, RECIPE
+from experiments.results import write_result
+from experiments.runs import train_runs
+from experiments.strength import exploit
+from felicity_env.setups import describe_setup
+from train.selfplay import SelfplayConfig
+from train.storage import POLICIES
+
+
+@dataclass(frozen=True)
+class Config(OneSetup):
+    """Train by the reference recipe with several seeds, and measure how exploitable the policies on the way are."""
+
+    resumes: ClassVar[bool] = True
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Training seeds of the recipe."""
+    total_timesteps: int = 100_000_000
+    """Number of decisions to learn from in each run of the recipe."""
+    points: int = 5
+    """Number of policies of each run that are measured, at equal distances from each other."""
+    probe_timesteps: int = 8_000_000
+    """Number of decisions to learn from in the training of each response."""
+    num_deals: int = 1500
+    """Number of deals that measure each response, each under all rotations of the seats."""
+    workers: int = 2
+    """Number of training runs at the same time, each on one core; the results do not depend on it."""
+    out: Path = Path("runs/progress")
+    """Folder of the training runs; the same command, given again, continues them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_seeds(self.seeds)
+        check_at_least(self, total_timesteps=1, points=1, probe_timesteps=1, num_deals=2, workers=1)
+
+
+def create_config(seed: int, config: Config) -> SelfplayConfig:
+    """Return the settings of the training run with one seed."""
+    return SelfplayConfig(
+        **RECIPE,
+        **config.training_setup,
+        seed=seed,
+        total_timesteps=config.total_timesteps,
+        curve_every=max(1, config.total_timesteps // config.points),
+        keep_policies=True,
+        against=AGAINST,
+        threads=1,
+        device="cpu",
+    )
+
+
+def list_policies(run: Path) -> Iterator[tuple[int, Path]]:
+    """Yield the decisions learned from and the folder of each policy that a run kept, without the untrained one."""
+    for path in sorted((run / POLICIES).iterdir()):
+        if int(path.name):
+            yield int(path.name), path
+
+
+def create_probe(policy: Path, config: Config) -> exploit.Config:
+    """Return the settings of the question `exploit` for one short response to a policy, from its own weights."""
+    return exploit.Config(
+        num_players=config.num_players,
+        setup=config.setup,
+        target=f"net:{policy}",
+        starts=(exploit.OWN_WEIGHTS,),
+        seeds=(0,),
+        total_timesteps=config.probe_timesteps,
+        num_deals=config.num_deals,
+        out=config.out / "probes",
+    )
+
+
+def measure_gains(policies: Sequence[Path], config: Config) -> Iterator[dict[str, float]]:
+    """Train a response to each policy, and yield what each gains over par, with its interval, in the same order."""
+    probes = [create_probe(policy, config) for policy in policies]
+    runs = []
+    for settings in probes:
+        (start,) = exploit.list_starts(settings.target)[exploit.OWN_WEIGHTS]
+        runs.append((exploit.run_folder(exploit.OWN_WEIGHTS, 0, settings), exploit.create_config(0, start, settings)))
+    for settings, _ in zip(probes, train_runs(runs, workers=config.workers), strict=True):
+        seed = SEEDS["exploit, report"]
+        win_share = exploit.measure_win_share(exploit.OWN_WEIGHTS, 0, settings, deals_seed=seed)
+        yield {name: win_share[name] - settings.par for name in ("value", "low", "high")}
+
+
+def plot(results: dict[str, Any], path: Path) -> None:
+    """Plot the gain of the probes over the decisions of training, one line for each seed."""
+    figure = Figure(figsize=(6.5, 4), layout="constrained")
+    axis = figure.subplots()
+    for run in results["runs"]:
+        steps = [point["timesteps"] / 1e6 for point in run["curve"]]
+        gains = [point["gain"] for point in run["curve"]]
+        errors = [[g["value"] - g["low"] for g in gains], [g["high"] - g["value"] for g in gains]]
+        axis.errorbar(
+            steps, [g["value"] for g in gains], errors, marker="o", capsize=3, label=f"training seed {run['seed']}"
+        )
+    axis.axhline(0, color="grey", linestyle=":")
+    axis.set(title="what a short best response gains", xlabel="million decisions of training")
+    axis.set(ylabel="win share above par", ylim=(0, None))
+    axis.grid(alpha=0.3)
+    axis.legend()
+    figure.savefig(path, dpi=110)
+
+
+def main(config: Config) -> None:
+    """Train and probe, print each gain as soon as it is known, store all of them and plot them."""
+    started, console = time.monotonic(), Console()
+    folders = {seed: config.out / f"seed{seed}" for seed in config.seeds}
+    for _ in train_runs([(folders[seed], create_config(seed, config)) for seed in folders], workers=config.workers):
+        pass
+    kept = [(seed, *found) for seed, folder in folders.items() for found in list_policies(folder)]
+    curves: dict[int, list[dict[str, Any]]] = {seed: [] for seed in folders}
+    gains = measure_gains([policy for _, _, policy in kept], config)
+    for (seed, timesteps, _), gain in zip(kept, gains, strict=True):
+        curves[seed].append({"timesteps": timesteps, "gain": gain})
+        console.print(f"seed {seed}, {timesteps:,} decisions: a response gains {gain['value']:+.3f}", highlight=False)
+    runs = [{"seed": seed, "curve": curve} for seed, curve in curves.items()]
+    results = {**describe_setup(config.chosen_setup), "runs": runs}
+    path = write_result("progress", config, results, started=started)
+    plot(results, path.with_suffix(".png"))
