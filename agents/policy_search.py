@@ -10,16 +10,19 @@ can assume that player's policy for the other seats.
 
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from agents.beliefs import draw_worlds
 from agents.layouts import encode_layout
-from agents.network import NetworkPlayer, apply_layers, digest_layers, to_uniforms
-from agents.policy_file import Layers, load_policy_and_critic
+from agents.mixture import PolicyPlayer, list_members, load_policy_player
+from agents.network import apply_layers, digest_layers, to_uniforms
+from agents.policy_file import Layers, get_observation_version, load_policy_and_critic
 from agents.search import read_count
 from felicity_env.game import MAX_SEATS, NUM_ACTIONS, PASS, PLACE, is_terminal, step
 from felicity_env.kernel import kernel
+from felicity_env.observation import OBSERVATION_VERSION
 from felicity_env.player import View
 from felicity_env.rewards import reward_code, step_rewards
 
@@ -47,28 +50,53 @@ def _write_win_shares(states, seat, rewards, out):
             out[k] = rewards[seat]
 
 
+class Critic(NamedTuple):
+    """Network that estimates the win share of a seat from its observation."""
+
+    layers: Layers
+    activation: str = "relu"
+    observation_version: int = OBSERVATION_VERSION
+    open_mice: bool = True
+
+    def estimate(self, states: np.ndarray, seat: int) -> np.ndarray:
+        """Return the estimated win share of `seat` in each of B states, float64 [B]."""
+        seats = np.full(len(states), seat)
+        observations = View.make_unchecked(states, seats, seats.astype(np.uint64)).observations(self.open_mice)
+        inputs = encode_layout(observations, self.observation_version)
+        return apply_layers(self.layers, inputs, self.activation)[:, 0].astype(float)
+
+
+def load_critic(path: Path) -> Critic | None:
+    """Load the critic of a policy or, of a mixture, that of its last member that has one; return None if none has."""
+    for member in reversed(list_members(path)):
+        _, layers, metadata = load_policy_and_critic(member)
+        if layers:
+            return Critic(layers, metadata["activation"], get_observation_version(metadata), metadata["open_mice"])
+    return None
+
+
 class PolicySearch:
     """Player that searches a decision in `worlds` sampled worlds, or as many as it finishes in `milliseconds`.
 
-    policy: the policy of this seat. critic: layers of the network that estimates its win share. others: the policy that
-    all other seats are assumed to play; by default the same policy.
+    policy: the policy of this seat. critic: estimates its win share. others: the policy that all other seats are
+    assumed to play; by default the same policy.
     """
 
     def __init__(
         self,
-        policy: NetworkPlayer,
-        critic: Layers,
+        policy: PolicyPlayer,
+        critic: Critic,
         *,
         worlds: int,
         milliseconds: float | None = None,
-        others: NetworkPlayer | None = None,
+        others: PolicyPlayer | None = None,
     ) -> None:
         self.policy, self.critic, self.others = policy, critic, others or policy
         self.worlds, self.milliseconds = worlds, milliseconds
 
     def digest(self) -> str:
-        """Return a digest that identifies the weights of the networks: the first 8 hex digits of their SHA-256."""
-        return digest_layers([*self.policy.layers, *self.critic, *self.others.layers])
+        """Return a text that identifies the weights of the networks: the digests of policy, critic and others."""
+        return "-".join([self.policy.digest(), digest_layers(self.critic.layers), self.others.digest()])
 
     def act(self, view: View) -> np.ndarray:
         """Return an action for each of the B decisions of `view`, int64 [B]."""
@@ -120,10 +148,7 @@ class PolicySearch:
 
     def _evaluate(self, states: np.ndarray, seat: int) -> np.ndarray:
         """Return the win share of `seat` in finished games, and its estimate by the critic in the others."""
-        seats = np.full(len(states), seat)
-        observations = View.make_unchecked(states, seats, seats.astype(np.uint64)).observations(self.policy.open_mice)
-        inputs = encode_layout(observations, self.policy.observation_version)
-        values = apply_layers(self.critic, inputs, self.policy.activation)[:, 0].astype(float)
+        values = self.critic.estimate(states, seat)
         _write_win_shares(states, seat, np.empty(MAX_SEATS), values)
         return values
 
@@ -136,19 +161,19 @@ def make_policy_search(
 ) -> PolicySearch:
     """Make a search on top of a policy; the numbers may be text, as in a player code.
 
-    policy, others: run folder, policy.json or checkpoint. Raises `ValueError` naming a number that is wrong, or if no
-    policy is named, or if one cannot be read, or if `policy` has no critic.
+    policy, others: run folder, policy.json, checkpoint or folder of a mixture. Raises `ValueError` naming a number that
+    is wrong, or if no policy is named, or if one cannot be read, or if `policy` has no critic.
     """
     if policy is None:
         raise ValueError("net+search needs policy=PATH, a policy with a critic, such as a run folder of selfplay")
     path = Path(policy)
     count = read_count("worlds for a decision", worlds, MAX_WORLDS)
     limit = None if milliseconds is None else read_count("milliseconds for a decision", milliseconds, MAX_MILLISECONDS)
-    _, critic, _ = load_policy_and_critic(path)
-    if not critic:
+    critic = load_critic(path)
+    if critic is None:
         raise ValueError(f"the policy in {path} has no critic, which the search needs; a run of selfplay has one")
-    opponent = NetworkPlayer.load(Path(others)) if others else None
-    return PolicySearch(NetworkPlayer.load(path), critic, worlds=count, milliseconds=limit, others=opponent)
+    opponent = load_policy_player(others) if others else None
+    return PolicySearch(load_policy_player(path), critic, worlds=count, milliseconds=limit, others=opponent)
 
 
 def _list_active(states: np.ndarray, current: int, seat: int) -> np.ndarray:

@@ -12,8 +12,7 @@ from rich.console import Console
 
 from agents.arena.estimates import estimate_share
 from agents.arena.matches import Match, play_matches
-from agents.mixture import list_members
-from agents.policy_file import load_policy_and_critic
+from agents.policy_search import load_critic
 from agents.registry import parse_code
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
@@ -22,17 +21,16 @@ DEALS_PER_PART = 5
 
 
 def find_policy(code: str) -> Path | None:
-    """Return the path of a player's policy if it is a single network with a critic, which search needs; else None."""
+    """Return the path of a player's policy, or mixture of policies, if it has a critic, which search needs; else None."""
     name, values, _ = parse_code(code)
-    paths = list_members(Path(values[0])) if name == "net" else []
-    return paths[0] if len(paths) == 1 and load_policy_and_critic(paths[0])[1] else None
+    return Path(values[0]) if name == "net" and load_critic(Path(values[0])) else None
 
 
 def measure_searches(response: Path, config: Any, console: Console) -> dict[str, Any]:
     """Estimate the win share of searches alone against copies of the target, {"response" or "target": estimate}.
 
     response: folder of the strongest response. config: settings of `exploit`. Returns {} if no search is asked for, or
-    if the target is no single policy with a critic.
+    if the target is no policy with a critic.
     """
     target = find_policy(config.target) if config.search_worlds else None
     if target is None:

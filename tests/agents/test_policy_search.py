@@ -7,7 +7,7 @@ import agents
 from agents.beliefs import draw_worlds, weigh_possibilities
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
-from agents.policy_search import PolicySearch, list_candidates
+from agents.policy_search import Critic, PolicySearch, list_candidates
 from agents.posterior import compute_posteriors
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, View
 from felicity_env.game import AUCTION, PASS, Setup, State, step
@@ -17,7 +17,8 @@ from felicity_env.observation import own_slot
 from felicity_env.setups import standard_setup
 from tests.agents.test_posterior import make_policy
 
-NO_CRITIC_NEEDED = [(np.zeros((OBS_SIZE, 1), np.float32), np.full(1, 0.25, np.float32))]  # estimates par everywhere
+LAYERS = [(np.zeros((OBS_SIZE, 1), np.float32), np.full(1, 0.25, np.float32))]
+NO_CRITIC_NEEDED = Critic(LAYERS)  # estimates par everywhere
 
 
 def make_view(states: np.ndarray) -> View:
@@ -115,7 +116,7 @@ def test_a_time_limit_ends_the_search_after_the_worlds_begun():
 
 def test_a_code_names_worlds_policy_and_time(tmp_path):
     policy = make_policy()
-    save_policy(tmp_path, policy.layers, critic=NO_CRITIC_NEEDED, open_mice=True, activation="relu")
+    save_policy(tmp_path, policy.layers, critic=LAYERS, open_mice=True, activation="relu")
     player = agents.make(f"net+search:8,policy={tmp_path},milliseconds=20")
     assert (player.worlds, player.milliseconds) == (8, 20)
     assert (player.policy.layers[0][0] == policy.layers[0][0]).all()
@@ -134,7 +135,7 @@ def test_a_search_may_assume_another_policy_of_the_other_seats(tmp_path):
     for name, path in paths.items():
         path.mkdir()
         policy = make_uniform_policy(passes=name == "passes")
-        save_policy(path, policy.layers, critic=NO_CRITIC_NEEDED, open_mice=True, activation="relu")
+        save_policy(path, policy.layers, critic=LAYERS, open_mice=True, activation="relu")
     code = f"net+search:64,policy={paths['uniform']}"
     unsure, certain = agents.make(code), agents.make(f"{code},others={paths['passes']}")
     setup = Setup(seats=2, mouse_cards=(2,), bank=4, rounds=1)
@@ -146,6 +147,19 @@ def test_a_search_may_assume_another_policy_of_the_other_seats(tmp_path):
     assert (certain.act(view) == PASS).all()
     assert (unsure.act(view) > PASS).any()
     assert unsure.digest() != certain.digest()
+
+
+def test_a_mixture_is_searched_with_by_the_critic_of_its_last_member(tmp_path):
+    for number, policy in enumerate((make_uniform_policy(), make_uniform_policy(passes=True))):
+        (tmp_path / str(number)).mkdir()
+        critic = [(weight, bias * number) for weight, bias in LAYERS]
+        save_policy(tmp_path / str(number), policy.layers, critic=critic, open_mice=True, activation="relu")
+    search = agents.make(f"net+search:8,policy={tmp_path}")
+    assert len(search.policy.members) == 2
+    states = place_all(4, seed=6, passes=0).final_states()
+    assert search.critic.estimate(states, 0).tolist() == [0.25]
+    actions = search.act(make_view(np.repeat(states, 3)))
+    assert np.isin(actions, np.flatnonzero(make_view(states).action_masks[0])).all()
 
 
 @pytest.mark.parametrize(
