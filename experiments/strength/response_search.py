@@ -21,7 +21,7 @@ DEALS_PER_PART = 5
 
 
 def find_policy(code: str) -> Path | None:
-    """Return the path of a player's policy, or mixture of policies, if it has a critic, which search needs; else None."""
+    """Return the path of a policy or mixture of policies that has a critic, which search needs, else None."""
     name, values, _ = parse_code(code)
     return Path(values[0]) if name == "net" and load_critic(Path(values[0])) else None
 
