@@ -3,7 +3,7 @@
 With more seats there is no guarantee, but the policies found are hard to exploit in practice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -68,3 +68,18 @@ def solve(game: GameTree, num_iterations: int) -> Iterator[np.ndarray]:
         average = np.empty(len(policy))
         _normalise(tree, total, average)
         yield average
+
+
+def average_policies(game: GameTree, policies: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the policy [A] that plays like a seat that follows one of the `policies` [A], drawn before the game.
+
+    Each policy counts in an information set as often as its seat gets there by it (Kuhn's theorem).
+    """
+    total, average = np.zeros(len(policies[0])), np.empty(len(policies[0]))
+    own, others = (np.empty(len(game.tree.seats)) for _ in range(2))
+    for policy in policies:
+        for seat in range(game.num_seats):
+            write_reach(game.tree, policy, seat, own, others)
+            _add_policy(game.tree, policy, seat, own, 1.0, total)
+    _normalise(game.tree, total, average)
+    return average

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import agents
+from experiments.exact.cfr import average_policies
 from experiments.exact.policies import tabulate
 from experiments.exact.tree import GameTree
 from experiments.exact.values import compute_gains, compute_values
@@ -19,8 +20,11 @@ from train.selfplay import SelfplayConfig, SelfplayTrainer
 def train_with_curve(
     setup: str, settings: Mapping[str, Any], *, seed: int, total_timesteps: int, points: int
 ) -> dict[str, Any]:
-    """Train a policy on a small setup; return its exact NashConv, and the decisions learned from, at each point."""
-    started, game, curve = time.monotonic(), GameTree.from_setup(find_setup(setup)), []
+    """Train a policy on a small setup; return its exact NashConv, and the decisions learned from, at each point.
+
+    A point also has the NashConv of the mixture of the policies at the points of the later half so far.
+    """
+    started, game, curve, tables = time.monotonic(), GameTree.from_setup(find_setup(setup)), [], []
     config = SelfplayConfig(
         **settings, setup=(setup,), seed=seed, total_timesteps=total_timesteps, threads=1, device="cpu"
     )
@@ -29,8 +33,11 @@ def train_with_curve(
         while True:
             if trainer.timesteps >= len(curve) * total_timesteps / points:
                 player = trainer.run.create_player(trainer.layers())
-                nash_conv = float(compute_gains(game, tabulate(game, player)).sum())
-                curve.append({"timesteps": trainer.timesteps, "nash_conv": nash_conv})
+                tables.append(tabulate(game, player))
+                mixture = average_policies(game, tables[len(tables) // 2 :])
+                nash_convs = (float(compute_gains(game, table).sum()) for table in (tables[-1], mixture))
+                point = dict(zip(("nash_conv", "mixture_nash_conv"), nash_convs, strict=True))
+                curve.append({"timesteps": trainer.timesteps, **point})
             if trainer.timesteps >= total_timesteps:
                 return {"seed": seed, "curve": curve, "minutes": round((time.monotonic() - started) / 60, 2)}
             trainer.run_iteration()

@@ -1,8 +1,8 @@
 """Question: what do exact solutions of small games say about training and measuring? `python -m experiments exact`
 
-CFR+ solves small setups and last rounds of real games. On a small setup with two seats, the reference recipe is trained
-and the exact NashConv of its policies is measured along the curve; and responses are trained to some players, in the
-way that the question `exploit` trains them, and compared with exact best responses.
+CFR+ solves small setups and last rounds of real games. On a small setup with two seats, the reference recipe is
+trained, and the exact NashConv of its policies and of their mixture is measured along the curve. Responses to some
+players are also trained there, in the way of the question `exploit`, and compared with exact best responses.
 """
 
 import time
@@ -40,7 +40,7 @@ class Config:
     """Number of decisions to learn from in the training of each policy."""
     response_timesteps: int = 2_000_000
     """Number of decisions to learn from in the training of each response."""
-    points: int = 12
+    points: int = 20
     """Number of points of each training curve at which the NashConv is computed."""
     targets: tuple[str, ...] = ("random", "anchor", "ev", "tuned", "net")
     """Players to which responses are trained."""
@@ -75,7 +75,9 @@ def measure(config: Config, console: Console) -> dict[str, Any]:
         options = {"total_timesteps": config.total_timesteps, "points": config.points}
         run = train_with_curve(config.two_seats, RECIPE, seed=seed, **options)
         results["training"].append(run)
-        console.print(f"seed {seed}: NashConv {run['curve'][-1]['nash_conv']:.4f} after training", highlight=False)
+        last = run["curve"][-1]
+        text = f"NashConv {last['nash_conv']:.4f} of the last policy, {last['mixture_nash_conv']:.4f} of the mixture"
+        console.print(f"seed {seed}: {text}", highlight=False)
     settings = exploit.list_settings(exploit.Config()) | {"total_timesteps": config.response_timesteps}
     for target in config.targets:
         rows = [measure_response(config.two_seats, target, settings, seed=seed) for seed in config.seeds]
@@ -99,7 +101,11 @@ def plot(results: dict[str, Any], config: Config, path: Path) -> None:
     for run in results["training"]:
         curve = run["curve"]
         steps = [point["timesteps"] / 1e6 for point in curve]
-        training.plot(steps, [point["nash_conv"] for point in curve], marker="o", label=f"seed {run['seed']}")
+        for name, style, text in (("nash_conv", ":", "policy"), ("mixture_nash_conv", "-", "mixture")):
+            values = [point[name] for point in curve]
+            training.plot(
+                steps, values, style, marker="o", color=f"C{run['seed']}", label=f"{text}, seed {run['seed']}"
+            )
     training.set(title=f"reference recipe on {config.two_seats}", xlabel="million decisions", yscale="log")
     training.legend()
     for axis in (solving, training):

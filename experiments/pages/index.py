@@ -108,7 +108,7 @@ def _answer_exploit(results: Sequence[Result]) -> str:
 def _answer_exact(results: Sequence[Result]) -> str:
     result = results[0]["results"]
     solved = ", ".join(f"{row['curve'][-1]['nash_conv']:.4f} in {row['setup']}" for row in result["equilibria"])
-    trained = max(run["curve"][-1]["nash_conv"] for run in result["training"])
+    trained = max(run["curve"][-1]["mixture_nash_conv"] for run in result["training"])
     shares = {row["target"]: 0.0 for row in result["responses"] if row["exact_gain"] >= GAIN_THAT_COUNTS}
     for row in result["responses"]:
         if row["target"] in shares:

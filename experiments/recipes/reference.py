@@ -1,8 +1,13 @@
 """Build: the reference player, trained from nothing. `python -m experiments reference`
 
-One network is trained for 3, 4 and 5 players by self-play, with the settings in `RECIPE`. They serve one aim: that
-little can be won by a best response. The trained policy is `net:runs/reference`; the one that the project ships is in
-`agents/net`. A run that was interrupted goes on if the same command is given again.
+One run of self-play trains for 3, 4 and 5 players, with the settings in `RECIPE`, for one aim: that a best response
+gains little. The weights of the prior fall until the policy no longer settles: it goes round, because every policy can
+be exploited by the next. Each of these policies alone is weak against a best response; a mixture of them is not, as the
+average of play is what approaches an equilibrium (fictitious play). The reference player is therefore a mixture of the
+policies at ten points of the second half of the run, from which each seat draws one for a whole game.
+
+The run is `runs/reference`, its mixture `net:runs/reference/net`; the project ships the latter as `agents/net`. An
+interrupted run goes on if the same command is given again.
 """
 
 import time
@@ -12,10 +17,12 @@ from typing import Any, ClassVar
 
 from rich.console import Console
 
+from agents.policy_file import load_policy_and_critic, save_policy
 from agents.tools.settings import SeveralSetups, check_at_least
 from experiments.results import write_result
 from experiments.runs import train_run
 from train.selfplay import SelfplayConfig
+from train.storage import POLICIES
 
 RECIPE: dict[str, Any] = {
     "mix": ("self=1",),
@@ -25,11 +32,13 @@ RECIPE: dict[str, Any] = {
     "num_envs": 2048,
     "num_steps": 32,
     "update_epochs": 1,
+    "decay": "geometric",
     "bidding_coef": 0.2,
-    "bidding_coef_end": 0.05,
+    "bidding_coef_end": 0.02,
     "placing_coef": 0.8,
-    "placing_coef_end": 0.2,
+    "placing_coef_end": 0.08,
 }
+NUM_MEMBERS = 10  # one for each card that may have been removed from a seat's set
 AGAINST = ("anchor", "ev", "tuned")  # players that the learning curve shows
 
 
@@ -60,8 +69,23 @@ def create_config(config: Config) -> SelfplayConfig:
         total_timesteps=config.total_timesteps,
         seed=config.seed,
         against=AGAINST,
+        curve_every=max(1, config.total_timesteps // (2 * NUM_MEMBERS)),
         keep_policies=True,
     )
+
+
+def write_mixture(run: Path) -> Path:
+    """Write the mixture of the last policies that a run kept into the folder `net` of the run; return this folder.
+
+    Only the last member has a critic, because a search needs one alone.
+    """
+    policies = sorted((run / POLICIES).iterdir())[-NUM_MEMBERS:]
+    for number, path in enumerate(policies):
+        layers, critic, metadata = load_policy_and_critic(path)
+        folder = run / "net" / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        save_policy(folder, layers, critic=critic if path == policies[-1] else (), **metadata)
+    return run / "net"
 
 
 def main(config: Config) -> None:
@@ -70,4 +94,4 @@ def main(config: Config) -> None:
     run = train_run(config.out, create_config(config))
     curve = {"curve": run["curve"], "minutes": run["minutes"], "results": run["results"]}
     write_result("reference", config, curve, started=started)
-    console.print(f"the policy plays as net:{config.out}")
+    console.print(f"the player is net:{write_mixture(config.out)}")

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import agents
 from experiments.exact import question
-from experiments.exact.cfr import solve
+from experiments.exact.cfr import average_policies, solve
 from experiments.exact.last_round import believe_uniformly, build_last_round, draw_last_rounds
 from experiments.exact.learning import compute_response_gain
 from experiments.exact.policies import observe_sets, tabulate
@@ -182,6 +182,24 @@ def test_a_last_round_is_solved_from_stated_beliefs(setup):
     assert certain.num_sets < game.num_sets
 
 
+def test_an_average_of_policies_wins_what_a_seat_wins_that_draws_one_of_them_before_the_game(games):
+    game, rng = games["two seats"], np.random.default_rng(0)
+
+    def draw_policy() -> np.ndarray:
+        amounts = rng.random(len(game.actions)) ** 4
+        sums = np.bincount(game.entry_sets, amounts)
+        return amounts / sums[game.entry_sets]
+
+    first, second, other = (draw_policy() for _ in range(3))
+    mine = game.states["seat"][game.entry_sets] == 0
+    by_policy = [compute_values(game, np.where(mine, own, other)) for own in (first, second)]
+    average = average_policies(game, [first, second])
+    assert compute_values(game, np.where(mine, average, other)) == pytest.approx(np.mean(by_policy, axis=0))
+    assert compute_values(game, np.where(mine, (first + second) / 2, other)) != pytest.approx(
+        np.mean(by_policy, axis=0)
+    )
+
+
 def test_a_setup_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr("experiments.exact.tree.MAX_NODES", 1000)
     with pytest.raises(ValueError, match="the game is too large: its tree has more than 1,000 nodes"):
@@ -212,5 +230,6 @@ def test_the_question_solves_trains_and_compares(monkeypatch):
     (run,) = results["training"]
     assert run["curve"][0]["timesteps"] == 0
     assert 0 < run["curve"][0]["nash_conv"] < 2
+    assert run["curve"][0]["mixture_nash_conv"] == pytest.approx(run["curve"][0]["nash_conv"])
     (row,) = results["responses"]
     assert row["found_gain"] <= row["exact_gain"]

@@ -5,6 +5,8 @@ import json
 import pytest
 
 import agents
+from agents.network import NetworkPlayer
+from agents.policy_search import load_critic
 from experiments.recipes import reference
 from experiments.strength import exploit
 from experiments.training import progress
@@ -24,8 +26,11 @@ def test_one_command_trains_the_reference_player_for_all_numbers_of_players(tmp_
     written = json.loads((stored / "reference.json").read_text())["results"]
     assert written["curve"] == json.loads((run / "learning_curve.json").read_text())
     assert len(list((run / "policies").iterdir())) == len(written["curve"])
-    assert f"net:{run}" in capsys.readouterr().out
-    assert agents.make(f"net:{run}").digest()
+    assert f"net:{run / 'net'}" in capsys.readouterr().out
+    members = agents.make(f"net:{run / 'net'}").members
+    last = sorted((run / "policies").iterdir())[-len(members) :]
+    assert [member.digest() for member in members] == [NetworkPlayer.load(path).digest() for path in last]
+    assert load_critic(run / "net")
 
 
 @pytest.mark.compiled("trains several players")
