@@ -47,7 +47,7 @@ class Config(SeveralSetups):
     """Train the reference player from nothing."""
 
     resumes: ClassVar[bool] = True
-    total_timesteps: int = 600_000_000
+    total_timesteps: int = 900_000_000
     """Number of decisions to learn from."""
     seed: int = 0
     """Training seed."""
