@@ -16,7 +16,7 @@ GROUPS = {
         "reference-style": Verb("experiments.strength.reference_style", "How does the reference player play?"),
         "ablation": Verb("experiments.training.ablation", "Which parts of the self-play trainer improve its policies?"),
         "encoding": Verb("experiments.training.encoding", "Do thermometers in the observation help a learner?"),
-        "progress": Verb("experiments.training.progress", "How does training make a policy harder to exploit?"),
+        "progress": Verb("experiments.training.progress", "How does training make a player harder to exploit?"),
         "first-player": Verb("experiments.training.first_player", "What does a default training run reach?"),
         "anatomy": Verb("experiments.game.anatomy", "What are a seat, a card and a mouse card worth?"),
         "speed": Verb("experiments.speed.environment", "How fast is the environment?"),

@@ -11,6 +11,7 @@ interrupted run goes on if the same command is given again.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -74,18 +75,27 @@ def create_config(config: Config) -> SelfplayConfig:
     )
 
 
-def write_mixture(run: Path) -> Path:
-    """Write the mixture of the last policies that a run kept into the folder `net` of the run; return this folder.
+def write_mixture(policies: Sequence[Path], folder: Path) -> Path:
+    """Write a mixture of policies into a folder, as its folders `0`, `1`, ...; return the folder.
 
     Only the last member has a critic, because a search needs one alone.
     """
-    policies = sorted((run / POLICIES).iterdir())[-NUM_MEMBERS:]
     for number, path in enumerate(policies):
         layers, critic, metadata = load_policy_and_critic(path)
-        folder = run / "net" / str(number)
-        folder.mkdir(parents=True, exist_ok=True)
-        save_policy(folder, layers, critic=critic if path == policies[-1] else (), **metadata)
-    return run / "net"
+        member = folder / str(number)
+        member.mkdir(parents=True, exist_ok=True)
+        save_policy(member, layers, critic=critic if path == policies[-1] else (), **metadata)
+    return folder
+
+
+def list_members(run: Path, until: int | None = None) -> list[Path]:
+    """List the policies of a run that make its mixture: those that it kept in its second half, at most NUM_MEMBERS.
+
+    until: number of decisions at which the run is taken to end; by default its last policy.
+    """
+    kept = {int(path.name): path for path in sorted((run / POLICIES).iterdir())}
+    end = max(kept) if until is None else until
+    return [path for timesteps, path in kept.items() if end / 2 < timesteps <= end][-NUM_MEMBERS:]
 
 
 def main(config: Config) -> None:
@@ -94,4 +104,5 @@ def main(config: Config) -> None:
     run = train_run(config.out, create_config(config))
     curve = {"curve": run["curve"], "minutes": run["minutes"], "results": run["results"]}
     write_result("reference", config, curve, started=started)
-    console.print(f"the player is net:{write_mixture(config.out)}")
+    player = write_mixture(list_members(config.out), config.out / "net")
+    console.print(f"the player is net:{player}")

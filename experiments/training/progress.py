@@ -1,8 +1,9 @@
-"""Question: how does training by the reference recipe make a policy harder to exploit? `python -m experiments progress`
+"""Question: how does training by the reference recipe make a player harder to exploit? `python -m experiments progress`
 
-The recipe of the reference player is trained with several seeds. To the policies that it keeps on the way, best
-responses are trained from their own weights. These responses are short (probes): they find less than the long ones of
-the question `exploit`, but enough to compare policies.
+The recipe of the reference player is trained with several seeds. At several points, the player is the mixture of the
+policies that the run kept in the second half of its training so far. Best responses to it are trained from the weights
+of its last member. These responses are short (probes): they find less than the long ones of the question `exploit`, but
+enough to compare players.
 """
 
 import time
@@ -16,7 +17,7 @@ from rich.console import Console
 
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_seeds
-from experiments.recipes.reference import AGAINST, RECIPE
+from experiments.recipes.reference import AGAINST, NUM_MEMBERS, RECIPE, list_members, write_mixture
 from experiments.results import write_result
 from experiments.runs import train_runs
 from experiments.strength import exploit
@@ -27,7 +28,7 @@ from train.storage import POLICIES
 
 @dataclass(frozen=True)
 class Config(OneSetup):
-    """Train by the reference recipe with several seeds, and measure how exploitable the policies on the way are."""
+    """Train by the reference recipe with several seeds, and measure how exploitable the players on the way are."""
 
     resumes: ClassVar[bool] = True
     seeds: tuple[int, ...] = (0, 1, 2)
@@ -35,7 +36,7 @@ class Config(OneSetup):
     total_timesteps: int = 100_000_000
     """Number of decisions to learn from in each run of the recipe."""
     points: int = 5
-    """Number of policies of each run that are measured, at equal distances from each other."""
+    """Number of points of each run at which the player is measured, at equal distances from each other."""
     probe_timesteps: int = 8_000_000
     """Number of decisions to learn from in the training of each response."""
     num_deals: int = 1500
@@ -58,7 +59,7 @@ def create_config(seed: int, config: Config) -> SelfplayConfig:
         **config.training_setup,
         seed=seed,
         total_timesteps=config.total_timesteps,
-        curve_every=max(1, config.total_timesteps // config.points),
+        curve_every=max(1, config.total_timesteps // (2 * NUM_MEMBERS)),
         keep_policies=True,
         against=AGAINST,
         threads=1,
@@ -66,19 +67,20 @@ def create_config(seed: int, config: Config) -> SelfplayConfig:
     )
 
 
-def list_policies(run: Path) -> Iterator[tuple[int, Path]]:
-    """Yield the decisions learned from and the folder of each policy that a run kept, without the untrained one."""
-    for path in sorted((run / POLICIES).iterdir()):
-        if int(path.name):
-            yield int(path.name), path
+def write_players(run: Path, config: Config) -> Iterator[tuple[int, Path]]:
+    """Write the player at each point of a run into a folder; yield the decisions learned from, and the folder."""
+    for point in range(1, config.points + 1):
+        until = [int(path.name) for path in (run / POLICIES).iterdir()]
+        timesteps = min(until, key=lambda kept: abs(kept - point * config.total_timesteps / config.points))
+        yield timesteps, write_mixture(list_members(run, timesteps), run / f"net-{timesteps}")
 
 
-def create_probe(policy: Path, config: Config) -> exploit.Config:
-    """Return the settings of the question `exploit` for one short response to a policy, from its own weights."""
+def create_probe(player: Path, config: Config) -> exploit.Config:
+    """Return the settings of the question `exploit` for one short response to a player, from its own weights."""
     return exploit.Config(
         num_players=config.num_players,
         setup=config.setup,
-        target=f"net:{policy}",
+        target=f"net:{player}",
         starts=(exploit.OWN_WEIGHTS,),
         seeds=(0,),
         total_timesteps=config.probe_timesteps,
@@ -87,12 +89,12 @@ def create_probe(policy: Path, config: Config) -> exploit.Config:
     )
 
 
-def measure_gains(policies: Sequence[Path], config: Config) -> Iterator[dict[str, float]]:
-    """Train a response to each policy, and yield what each gains over par, with its interval, in the same order."""
-    probes = [create_probe(policy, config) for policy in policies]
+def measure_gains(players: Sequence[Path], config: Config) -> Iterator[dict[str, float]]:
+    """Train a response to each player, and yield what each gains over par, with its interval, in the same order."""
+    probes = [create_probe(player, config) for player in players]
     runs = []
     for settings in probes:
-        (start,) = exploit.list_starts(settings.target)[exploit.OWN_WEIGHTS]
+        start = exploit.list_starts(settings.target)[exploit.OWN_WEIGHTS][-1]
         runs.append((exploit.run_folder(exploit.OWN_WEIGHTS, 0, settings), exploit.create_config(0, start, settings)))
     for settings, _ in zip(probes, train_runs(runs, workers=config.workers), strict=True):
         seed = SEEDS["exploit, report"]
@@ -125,10 +127,10 @@ def main(config: Config) -> None:
     folders = {seed: config.out / f"seed{seed}" for seed in config.seeds}
     for _ in train_runs([(folders[seed], create_config(seed, config)) for seed in folders], workers=config.workers):
         pass
-    kept = [(seed, *found) for seed, folder in folders.items() for found in list_policies(folder)]
+    found = [(seed, *player) for seed, folder in folders.items() for player in write_players(folder, config)]
     curves: dict[int, list[dict[str, Any]]] = {seed: [] for seed in folders}
-    gains = measure_gains([policy for _, _, policy in kept], config)
-    for (seed, timesteps, _), gain in zip(kept, gains, strict=True):
+    gains = measure_gains([player for _, _, player in found], config)
+    for (seed, timesteps, _), gain in zip(found, gains, strict=True):
         curves[seed].append({"timesteps": timesteps, "gain": gain})
         console.print(f"seed {seed}, {timesteps:,} decisions: a response gains {gain['value']:+.3f}", highlight=False)
     runs = [{"seed": seed, "curve": curve} for seed, curve in curves.items()]

@@ -28,13 +28,14 @@ def test_one_command_trains_the_reference_player_for_all_numbers_of_players(tmp_
     assert len(list((run / "policies").iterdir())) == len(written["curve"])
     assert f"net:{run / 'net'}" in capsys.readouterr().out
     members = agents.make(f"net:{run / 'net'}").members
-    last = sorted((run / "policies").iterdir())[-len(members) :]
+    kept = sorted((run / "policies").iterdir())
+    last = [path for path in kept if int(path.name) > int(kept[-1].name) / 2]
     assert [member.digest() for member in members] == [NetworkPlayer.load(path).digest() for path in last]
     assert load_critic(run / "net")
 
 
 @pytest.mark.compiled("trains several players")
-def test_policies_that_a_run_of_the_recipe_keeps_are_exploited_by_short_responses(tmp_path, stored, monkeypatch):
+def test_the_players_on_the_way_of_the_recipe_are_exploited_by_short_responses(tmp_path, stored, monkeypatch):
     monkeypatch.setattr(progress, "RECIPE", reference.RECIPE | SMALL)
     monkeypatch.setattr(exploit, "TRAINER_SETTINGS", ("num_envs", "num_steps", "update_epochs", "learning_rate"))
     small = {"total_timesteps": 1200, "probe_timesteps": 300, "num_deals": 2, "num_players": 3}
@@ -42,7 +43,10 @@ def test_policies_that_a_run_of_the_recipe_keeps_are_exploited_by_short_response
     written = json.loads((stored / "progress.json").read_text())["results"]
     assert [run["seed"] for run in written["runs"]] == [0, 1]
     for run in written["runs"]:
-        kept = sorted(int(path.name) for path in (tmp_path / "runs" / f"seed{run['seed']}" / "policies").iterdir())
-        assert [point["timesteps"] for point in run["curve"]] == kept[1:]
+        folder = tmp_path / "runs" / f"seed{run['seed']}"
+        first, last = (point["timesteps"] for point in run["curve"])
+        assert 0 < first < last
+        for point in run["curve"]:
+            assert agents.make(f"net:{folder}/net-{point['timesteps']}").digest()
         assert all(point["gain"]["low"] <= point["gain"]["value"] <= point["gain"]["high"] for point in run["curve"])
     assert (stored / "progress.png").read_bytes().startswith(b"\x89PNG")
