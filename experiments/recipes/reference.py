@@ -105,4 +105,4 @@ def main(config: Config) -> None:
     curve = {"curve": run["curve"], "minutes": run["minutes"], "results": run["results"]}
     write_result("reference", config, curve, started=started)
     player = write_mixture(list_members(config.out), config.out / "net")
-    console.print(f"the player is net:{player}")
+    console.print(f"the player is net:{player}", highlight=False, soft_wrap=True)
