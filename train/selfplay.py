@@ -261,7 +261,7 @@ class SelfplayTrainer:
             )
             learns = games.seating == LEARNER
             games.step(rollout.actions[t])
-            rewards = games.rewards if config.num_learners == 1 else share_rewards(games.rewards, learns)
+            rewards = share_rewards(games.rewards, learns)
             rollout.rewards[t], rollout.terminated[t] = rewards * config.reward_scale, games.terminated
         return True
 

@@ -34,7 +34,7 @@ from felicity_env.setups import STANDARD_PLAYERS, standard_setup
 
 MOST_GROWTH = 0.01
 WARM_UP = 0.05  # of the decisions of a stretch, before memory is measured
-LONG_WARM_UP = 0.4  # of self-play: its minibatches have many sizes, so memory settles only after ten million decisions
+LONGER_WARM_UP = {"selfplay": 0.4}  # its minibatches have many sizes, so memory settles after ten million decisions
 SAVE_EVERY = 20  # updates of self-play between two checkpoints
 DEALS_AT_ONCE = 100  # in the arena
 SELFPLAY: dict[str, Any] = {}  # settings of the training run other than the default
@@ -196,25 +196,25 @@ def read_memory() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
-def play_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int]:
-    """Play one stretch of at least `decisions` decisions after a warm-up, and measure the memory of this process.
+def play_stretch(begin: Begin, decisions: int, warm_up: int, seed: int) -> tuple[int, int, int]:
+    """Play at least `warm_up` and then at least `decisions` decisions, and measure the memory of this process.
 
     `begin` returns the function that plays. Returns how many decisions were played without the warm-up, the memory
     after the warm-up and the memory at the end, both in KiB.
     """
     with TemporaryDirectory() as folder:
         play = begin(seed, Path(folder))
-        play(max(1, int((LONG_WARM_UP if begin is begin_selfplay else WARM_UP) * decisions)))
+        play(warm_up)
         before = read_memory()
         return play(decisions), before, read_memory()
 
 
-def measure_stretch(begin: Begin, decisions: int, seed: int) -> tuple[int, int, int]:
+def measure_stretch(begin: Begin, decisions: int, warm_up: int, seed: int) -> tuple[int, int, int]:
     """Call `play_stretch` in a new process and return its result; the process is stopped if this one is interrupted."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context, start_worker) as pool:
         try:
-            return pool.submit(play_stretch, begin, decisions, seed).result()
+            return pool.submit(play_stretch, begin, decisions, warm_up, seed).result()
         except BaseException:
             for process in multiprocessing.active_children():
                 process.terminate()
@@ -230,7 +230,8 @@ def check_chunk(k: int, config: Config) -> Outcome:
     face, begin = list(FACES.items())[number]
     total = config.batch_decisions if face == "Batch" else config.decisions
     size, seed = -(-total // config.stretches), game_seed(SEEDS["endurance"], number, stretch)
-    decisions, before, after = measure_stretch(begin, size, seed)
+    warm_up = max(1, int(LONGER_WARM_UP.get(face, WARM_UP) * size))
+    decisions, before, after = measure_stretch(begin, size, warm_up, seed)
     memory = {f"{face}: KiB, stretch {stretch}, start": before, f"{face}: KiB, stretch {stretch}, end": after}
     return Outcome({f"{face}: decisions": decisions, **memory}, {})
 

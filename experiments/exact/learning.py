@@ -35,9 +35,9 @@ def train_with_curve(
                 player = trainer.run.create_player(trainer.layers())
                 tables.append(tabulate(game, player))
                 mixture = average_policies(game, tables[len(tables) // 2 :])
-                nash_convs = (float(compute_gains(game, table).sum()) for table in (tables[-1], mixture))
-                point = dict(zip(("nash_conv", "mixture_nash_conv"), nash_convs, strict=True))
-                curve.append({"timesteps": trainer.timesteps, **point})
+                measured = {"nash_conv": tables[-1], "mixture_nash_conv": mixture}
+                sums = {name: float(compute_gains(game, table).sum()) for name, table in measured.items()}
+                curve.append({"timesteps": trainer.timesteps, **sums})
             if trainer.timesteps >= total_timesteps:
                 return {"seed": seed, "curve": curve, "minutes": round((time.monotonic() - started) / 60, 2)}
             trainer.run_iteration()

@@ -1,7 +1,7 @@
 """Build: the reference player, trained from nothing. `python -m experiments reference`
 
 One run of self-play trains for 3, 4 and 5 players, with the settings in `RECIPE`, for one aim: that a best response
-gains little. The weights of the prior fall until the policy no longer settles: it goes round, because every policy can
+gains little. The weights of the prior fall until the policy no longer converges but cycles, because every policy can
 be exploited by the next. Each of these policies alone is weak against a best response; a mixture of them is not, as the
 average of play is what approaches an equilibrium (fictitious play). The reference player is therefore a mixture of the
 policies at ten points of the second half of the run, from which each seat draws one for a whole game.
@@ -61,18 +61,17 @@ class Config(SeveralSetups):
         create_config(self)  # checks the settings of the trainer
 
 
+def list_settings(total_timesteps: int) -> dict[str, Any]:
+    """Return the settings of a training run by the recipe that keeps the policies which its mixture needs."""
+    every = max(1, total_timesteps // (2 * NUM_MEMBERS))
+    kept = {"total_timesteps": total_timesteps, "curve_every": every, "keep_policies": True}
+    return {**RECIPE, **kept, "against": AGAINST}
+
+
 def create_config(config: Config) -> SelfplayConfig:
     """Return the settings of the training run."""
-    return SelfplayConfig(
-        **RECIPE,
-        num_players=config.num_players,
-        setup=config.setup,
-        total_timesteps=config.total_timesteps,
-        seed=config.seed,
-        against=AGAINST,
-        curve_every=max(1, config.total_timesteps // (2 * NUM_MEMBERS)),
-        keep_policies=True,
-    )
+    setups = {"num_players": config.num_players, "setup": config.setup}
+    return SelfplayConfig(**list_settings(config.total_timesteps), **setups, seed=config.seed)
 
 
 def write_mixture(policies: Sequence[Path], folder: Path) -> Path:
@@ -88,8 +87,8 @@ def write_mixture(policies: Sequence[Path], folder: Path) -> Path:
     return folder
 
 
-def list_members(run: Path, until: int | None = None) -> list[Path]:
-    """List the policies of a run that make its mixture: those that it kept in its second half, at most NUM_MEMBERS.
+def choose_members(run: Path, until: int | None = None) -> list[Path]:
+    """Choose the policies of a run that make its mixture: those that it kept in its second half, at most NUM_MEMBERS.
 
     until: number of decisions at which the run is taken to end; by default its last policy.
     """
@@ -104,5 +103,5 @@ def main(config: Config) -> None:
     run = train_run(config.out, create_config(config))
     curve = {"curve": run["curve"], "minutes": run["minutes"], "results": run["results"]}
     write_result("reference", config, curve, started=started)
-    player = write_mixture(list_members(config.out), config.out / "net")
+    player = write_mixture(choose_members(config.out), config.out / "net")
     console.print(f"the player is net:{player}", highlight=False, soft_wrap=True)

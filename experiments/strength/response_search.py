@@ -29,13 +29,11 @@ def find_policy(code: str) -> Path | None:
 def measure_searches(response: Path, config: Any, console: Console) -> dict[str, Any]:
     """Estimate the win share of searches alone against copies of the target, {"response" or "target": estimate}.
 
-    response: folder of the strongest response. config: settings of `exploit`. Returns {} if no search is asked for, or
-    if the target is no policy with a critic.
+    response: folder of the strongest response. config: settings of `exploit`. Returns {} if no search is asked for.
     """
-    target = find_policy(config.target) if config.search_worlds else None
-    if target is None:
+    if not config.search_worlds:
         return {}
-    found = {}
+    target, found = find_policy(config.target), {}
     for name, policy in {"response": response, "target": target}.items():
         code = f"net+search:{config.search_worlds},policy={policy},others={target}"
         match = Match.one_against(code, config.target, config.chosen_setup)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_seeds
-from experiments.recipes.reference import AGAINST, NUM_MEMBERS, RECIPE, list_members, write_mixture
+from experiments.recipes.reference import choose_members, list_settings, write_mixture
 from experiments.results import write_result
 from experiments.runs import train_runs
 from experiments.strength import exploit
@@ -54,25 +55,16 @@ class Config(OneSetup):
 
 def create_config(seed: int, config: Config) -> SelfplayConfig:
     """Return the settings of the training run with one seed."""
-    return SelfplayConfig(
-        **RECIPE,
-        **config.training_setup,
-        seed=seed,
-        total_timesteps=config.total_timesteps,
-        curve_every=max(1, config.total_timesteps // (2 * NUM_MEMBERS)),
-        keep_policies=True,
-        against=AGAINST,
-        threads=1,
-        device="cpu",
-    )
+    settings = list_settings(config.total_timesteps) | config.training_setup
+    return SelfplayConfig(**settings, seed=seed, threads=1, device="cpu")
 
 
 def write_players(run: Path, config: Config) -> Iterator[tuple[int, Path]]:
     """Write the player at each point of a run into a folder; yield the decisions learned from, and the folder."""
-    for point in range(1, config.points + 1):
-        until = [int(path.name) for path in (run / POLICIES).iterdir()]
-        timesteps = min(until, key=lambda kept: abs(kept - point * config.total_timesteps / config.points))
-        yield timesteps, write_mixture(list_members(run, timesteps), run / f"net-{timesteps}")
+    kept = [int(path.name) for path in (run / POLICIES).iterdir()]
+    for goal in np.linspace(0, config.total_timesteps, config.points + 1)[1:]:
+        timesteps = min(kept, key=lambda number: abs(number - goal))
+        yield timesteps, write_mixture(choose_members(run, timesteps), run / f"net-{timesteps}")
 
 
 def create_probe(player: Path, config: Config) -> exploit.Config:

@@ -36,7 +36,7 @@ def test_one_command_trains_the_reference_player_for_all_numbers_of_players(tmp_
 
 @pytest.mark.compiled("trains several players")
 def test_the_players_on_the_way_of_the_recipe_are_exploited_by_short_responses(tmp_path, stored, monkeypatch):
-    monkeypatch.setattr(progress, "RECIPE", reference.RECIPE | SMALL)
+    monkeypatch.setattr(reference, "RECIPE", reference.RECIPE | SMALL)
     monkeypatch.setattr(exploit, "TRAINER_SETTINGS", ("num_envs", "num_steps", "update_epochs", "learning_rate"))
     small = {"total_timesteps": 1200, "probe_timesteps": 300, "num_deals": 2, "num_players": 3}
     progress.main(progress.Config(seeds=(0, 1), points=2, workers=1, out=tmp_path / "runs", **small))

@@ -240,10 +240,10 @@ def test_a_checksum_that_is_not_looked_at_is_found(tmp_path, stored, monkeypatch
 # --- endurance --------------------------------------------------------------------------------------------------------
 
 
-def play_here(begin: endurance.Begin, decisions: int, seed: int) -> tuple[int, int, int]:
+def play_here(begin: endurance.Begin, decisions: int, warm_up: int, seed: int) -> tuple[int, int, int]:
     """Play a stretch in this process, whose memory depends on other tests."""
     gc.freeze()  # what other tests left takes long to search for garbage
-    played, before, _ = endurance.play_stretch(begin, decisions, seed)
+    played, before, _ = endurance.play_stretch(begin, decisions, warm_up, seed)
     gc.unfreeze()
     return played, before, before
 
@@ -272,7 +272,7 @@ def test_a_list_that_grows_is_found(tmp_path, stored, monkeypatch):
 
 @pytest.mark.linux("memory is read from /proc")
 def test_a_stretch_is_played_in_a_new_process():
-    played, before, after = endurance.measure_stretch(endurance.begin_batch, 10_000, 1)
+    played, before, after = endurance.measure_stretch(endurance.begin_batch, 10_000, 1, 1)
     assert played >= 10_000
     assert after >= before > 10_000
 
