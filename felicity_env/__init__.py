@@ -25,6 +25,7 @@ from felicity_env.information import redact, resample
 from felicity_env.observation import OBS_SIZE, OBSERVATION_VERSION, SECTIONS, describe
 from felicity_env.player import Player, View
 from felicity_env.random_stream import game_seed
+from felicity_env.render import notebook as notebook
 from felicity_env.rewards import REWARDS
 from felicity_env.setups import SETUPS
 

@@ -22,7 +22,7 @@ from felicity_env.game_record import is_integer, to_actions
 from felicity_env.learners import SingleLearnerGames, check_opponents
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, VERSIONS
 from felicity_env.player import Player, RandomPlayer
-from felicity_env.render.text import RENDER_MODES, check_render_mode, render_view
+from felicity_env.render.modes import RENDER_METADATA, check_render_mode, render
 from felicity_env.setups import choose_setup
 
 ILLEGAL = {
@@ -158,17 +158,15 @@ class SeatEnv(gymnasium.Env):
     """Gymnasium environment that plays one game of Felicity at a time, in which one seat learns.
 
     It wraps a `SeatVectorEnv` with one game. num_players, seat, opponents, illegal, reward, open_mice, setup: as in
-    `SeatVectorEnv`. render_mode: "ansi" (`render` returns the table as text, as the learner may know it), "human" (it
-    is printed at each `reset` and after each step) or None; any other value raises `TypeError`. At the end the text is
-    the final table.
+    `SeatVectorEnv`. render_mode: "human", "ansi", "svg", "rgb_array" or None, as in `raw_env`; `render` shows the table
+    as the learner may know it.
 
     `reset(seed=s)` deals game 0 of `Batch(seed=s)`. `info` has `action_mask` int8 [NUM_ACTIONS] and `seat`; at the end
     also `score`, `cat_points`, `mice` and `rank`.
     """
 
     metadata = {  # noqa: RUF012 - as Gymnasium has it
-        "render_modes": [*RENDER_MODES],
-        "render_fps": 1,
+        **RENDER_METADATA,
         **VERSIONS,
     }
 
@@ -247,18 +245,11 @@ class SeatEnv(gymnasium.Env):
             return {"action_mask": self.action_masks(), **self._vector.read_result(0)}
         return {"action_mask": self.action_masks(), "seat": int(self._vector.games.seats[0])}
 
-    def render(self) -> str | None:  # type: ignore[override]
-        """Render the table as text, with only what the learner may know.
+    def render(self) -> str | np.ndarray | None:  # type: ignore[override]
+        """Show the table with only what the learner may know, or with everything once the game is over.
 
-        The text is returned if `render_mode` is "ansi", and printed if it is "human".
+        Returns what `raw_env.render` returns in the same `render_mode`.
         """
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
-            return None
         batch = self._vector.batch
         states = batch.final_states if self._over else batch.states
-        text = render_view(states[0], self._info()["seat"], open_mice=batch.open_mice)
-        if self.render_mode == "ansi":
-            return text
-        print(text)
-        return None
+        return render(states[0], self._info()["seat"], self.render_mode, open_mice=batch.open_mice)

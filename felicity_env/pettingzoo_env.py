@@ -19,7 +19,6 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete
 from pettingzoo import AECEnv
@@ -32,7 +31,8 @@ from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, PRIVILEGED_SIZE, VERSIONS, observe, observe_everything
 from felicity_env.player import View
 from felicity_env.random_stream import check_seed, decision_seed, game_seed
-from felicity_env.render.text import RENDER_MODES, check_render_mode, render_everything, render_view
+from felicity_env.render.modes import RENDER_METADATA, check_render_mode, render
+from felicity_env.render.text import render_everything
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.setups import choose_setup
 
@@ -93,8 +93,9 @@ class raw_env(AECEnv):
         - num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
         - reward: "win", "margin", "score" or "round"; see Rewards.
         - open_mice: show each agent how many mice the others hold, which follows from public payments (R8.2).
-        - render_mode: "ansi" (`render` returns text), "human" (text is printed at `reset` and after each step) or None;
-          any other value raises `TypeError`. At the end the text is the final table.
+        - render_mode: what `render` returns: text ("ansi"), a picture ("svg"), its pixels ("rgb_array", which needs the
+          extra `render`) or nothing (None). With "human", text is printed at `reset` and after each step. Any other
+          value raises `TypeError`.
         - setup: a `Setup`, the name of one in `SETUPS`, or a file that ends in .json with the fields of `Setup`.
 
     Agents
@@ -145,9 +146,8 @@ class raw_env(AECEnv):
 
     metadata = {  # noqa: RUF012 - PettingZoo declares it on the instance
         "name": "felicity_v0",
-        "render_modes": [*RENDER_MODES],
         "is_parallelizable": False,
-        "render_fps": 1,
+        **RENDER_METADATA,
         **VERSIONS,
     }
 
@@ -341,20 +341,21 @@ class raw_env(AECEnv):
         _write_everything(self._get_states(), out)
         return out
 
-    def render(self) -> str | None:
-        """Render the table as text, with only what the seat to act may know.
+    def render(self) -> str | np.ndarray | None:
+        """Show the table with only what the agent to act may know, or with everything once the game is over.
 
-        The text is returned if `render_mode` is "ansi", and printed if it is "human".
+        Returns text if `render_mode` is "ansi", a picture as SVG if it is "svg", its pixels, uint8 [640, 960, 3], if it
+        is "rgb_array", and None if it is "human", which prints the text. Pixels need the extra `render`; without it
+        this raises `ImportError`.
         """
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() needs render_mode='ansi' or 'human' when the environment is made")
+        seat = self._seats[self.agent_selection]
+        return render(self._get_states()[0], seat, self.render_mode, open_mice=self.open_mice)
+
+    def _repr_html_(self) -> str | None:
+        """Return the picture that a notebook shows: the table as the agent to act may know it."""
+        if self._states is None:
             return None
-        state = self._get_states()[0]
-        text = render_view(state, self._seats[self.agent_selection], open_mice=self.open_mice)
-        if self.render_mode == "ansi":
-            return text
-        print(text)
-        return None
+        return str(render(self._states[0], self._seats[self.agent_selection], "svg", open_mice=self.open_mice))
 
     def render_all(self) -> str:
         """Return the table with every hidden card as text, for teaching and debugging."""

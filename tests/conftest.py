@@ -1,5 +1,6 @@
 """Rules for all tests: a skipped test counts as a failure, and tests that a machine cannot run are deselected."""
 
+import os
 import sys
 from collections import Counter
 from importlib.util import find_spec
@@ -29,6 +30,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     places = {} if COMPILED else {"compiled": "in plain Python"}
     places |= {} if sys.platform == "linux" else {"linux": "outside Linux"}
     places |= {} if find_spec("cosmic_ray") else {"mutants": "without the extra `mutants`"}
+    places |= {} if os.environ.get("FELICITY_FULL") else {"long": "without FELICITY_FULL=1"}
     marks = {item: mark for item in items for name in places if (mark := item.get_closest_marker(name))}
     reasons = Counter(f"{places[mark.name]}: {mark.args[0]}" for mark in marks.values())
     config.stash[DESELECTED] = reasons

@@ -19,8 +19,13 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("rewards", "observation", "game_record", "state_check"),
         ("setups", "information"),
         ("notation", "player"),
-        ("render.__init__", "render.scene", "buffers"),
-        ("render.text", "batch"),
+        ("render.__init__", "render.nodes", "render.scene", "render.story", "buffers"),
+        ("render.palette", "render.raster", "render.words", "batch"),
+        ("render.shapes", "render.tables"),
+        ("render.svg", "render.text"),
+        ("render.html", "render.modes"),
+        ("render.replay",),
+        ("render.notebook",),
         ("learners",),
         ("__init__",),
         ("pettingzoo_env", "gymnasium_env", "openspiel"),
@@ -61,7 +66,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     ),
 }
 BASES = {"pettingzoo", "gymnasium"}
-MAY_IMPORT_BASES = {"__init__", "pettingzoo_env", "gymnasium_env", "felicity_v0"}
+MAY_IMPORT_BASES = {"__init__", "render.modes", "pettingzoo_env", "gymnasium_env", "felicity_v0"}
 LEARNING = {"torch", "stable_baselines3", "sb3_contrib"}
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 

@@ -39,7 +39,9 @@ from felicity_env.observation import OBS_SIZE
 from felicity_env.pettingzoo_env import raw_env
 from felicity_env.player import random_action, write_action_masks, write_observations
 from felicity_env.random_stream import mix
-from felicity_env.render.text import render_view
+from felicity_env.render.scene import build_view_scene
+from felicity_env.render.svg import draw_svg
+from felicity_env.render.text import draw_text
 from felicity_env.rewards import REWARDS, reward_code, step_rewards
 from felicity_env.setups import SETUPS
 
@@ -211,15 +213,17 @@ def compare_states(setup: Setup, count: int, rng: np.random.Generator) -> Outcom
 def collect_texts(env: raw_env, seat: int) -> dict[str, Any]:
     """Return everything that a seat is shown of the current game of a PettingZoo environment, by name.
 
-    It holds the observation, the reward, the info, the rendered text and the information state.
+    It holds the observation, the reward, the info, the rendered text and picture and the information state.
     """
     agent = env.possible_agents[seat]
     memory, state = env.information_state(seat), env.game.final_states()[0]
+    scenes = [build_view_scene(state, seat, open_mice=open_mice) for open_mice in (False, True)]
     return {
         "observation in PettingZoo": {name: array.tobytes() for name, array in env.observe(seat).items()},
         "reward in PettingZoo": (env.rewards[agent], env._cumulative_rewards[agent]),
         "info in PettingZoo": (env.infos[agent], env.terminations[agent], env.agent_selection),
-        "rendered text": [render_view(state, seat, open_mice=open_mice) for open_mice in (False, True)],
+        "rendered text": list(map(draw_text, scenes)),
+        "picture": list(map(draw_svg, scenes)),
         "information state": memory,
         "encoded information state": encode_information_state(memory).tobytes(),
     }
@@ -237,7 +241,7 @@ def list_worlds(pair: Pair, rng: np.random.Generator) -> np.ndarray:
 def compare_texts(setup: Setup, count: int, rng: np.random.Generator) -> Outcome:
     """Check for `count` random pairs of a position and a seat that full games show the seat the same in all its worlds.
 
-    Compares what the PettingZoo environment, the rendered text and the information state show. Returns the numbers of
+    Compares what the PettingZoo environment, text, pictures and the information state show. Returns the numbers of
     pairs and worlds, and how often each thing shown differs.
     """
     env = raw_env(setup=setup, reward="round")

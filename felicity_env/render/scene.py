@@ -7,10 +7,12 @@ import numpy as np
 from felicity_env.game import (
     DUMMY,
     HIDDEN,
+    NO_CARD,
     NO_SEAT,
     PHASES,
     STATE,
     State,
+    count_cards,
     is_terminal,
     num_slots,
     pass_pays,
@@ -61,6 +63,7 @@ class CardSet:
     owner: int  # seat or DUMMY
     removed: int | None  # card, NO_CARD or HIDDEN; None for the dummy, for which it is not recorded
     hand: tuple[int, ...] | None  # cards still to place, the dummy's in order; None: hidden
+    hand_size: int  # number of cards still to place, which is public
     played: tuple[int, ...]  # cards placed in earlier rounds
 
 
@@ -157,12 +160,15 @@ def _build_seat(state: State, seat: int, all_mice: bool, is_viewer: bool) -> Sea
 
 def _build_set(state: State, seat: int) -> CardSet:
     hand = None if state.hands[seat] == HIDDEN else list_cards(state.hands[seat])
-    return CardSet(seat, int(state.removed[seat]), hand, list_cards(state.played[seat]))
+    removed, played = int(state.removed[seat]), list_cards(state.played[seat])
+    placed = sum(slot_owner(state, slot) == seat for slot in range(state.row_size))
+    size = int(count_cards(state.deck)) - (removed != NO_CARD) - len(played) - placed
+    return CardSet(seat, removed, hand, size, played)
 
 
 def _build_dummy(state: State) -> CardSet:
     coming = tuple(int(card) for card in state.dummy_cards[state.round_number + 1 : state.num_rounds])
-    return CardSet(DUMMY, None, None if HIDDEN in coming else coming, list_cards(state.played[DUMMY]))
+    return CardSet(DUMMY, None, None if HIDDEN in coming else coming, len(coming), list_cards(state.played[DUMMY]))
 
 
 def _read_last_round(state: State) -> tuple[int | None, int, int]:

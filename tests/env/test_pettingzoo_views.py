@@ -122,7 +122,7 @@ def collect_shown(env: raw_env, seat: int) -> tuple:
         env.rewards,
         env._cumulative_rewards,
         env.agent_selection,
-        env.render() if mine else None,
+        env.render() if mine and not env.terminations[agent] else None,  # at the end it shows everything
         env.information_state(seat),
     )
 
