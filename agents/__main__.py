@@ -1,4 +1,4 @@
-"""Commands that measure players; `python -m agents --help` lists them and the codes of players."""
+"""Commands that measure players and show their games; `python -m agents --help` lists them and the codes of players."""
 
 from agents.tools.startup import begin_command
 
@@ -12,6 +12,8 @@ from agents.tools.command import Verb, run_verb
 VERBS = {
     "tournament": Verb("agents.arena.tournament", "rank players: every one against copies of every other, and mixed"),
     "evaluate": Verb("agents.arena.evaluate", "measure one player against others, or test whether it is stronger"),
+    "games": Verb("agents.play.games", "play games between players and save them in text notation"),
+    "replay": Verb("agents.play.replay", "make a page, a film or a picture of a stored game"),
     "explain": Verb("agents.arena.explain", "show what a policy considers at a decision of a stored game"),
 }
 

@@ -25,7 +25,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("render.svg", "render.text"),
         ("render.html", "render.modes"),
         ("render.replay",),
-        ("render.notebook",),
+        ("render.film", "render.notebook"),
         ("learners",),
         ("__init__",),
         ("pettingzoo_env", "gymnasium_env", "openspiel"),
@@ -45,6 +45,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("registry",),
         ("__init__",),
         ("arena",),
+        ("play",),
         ("__main__",),
     ),
     "train": (

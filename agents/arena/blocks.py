@@ -154,6 +154,20 @@ def play_blocks(
     raises an exception.
     """
     setup = standard_setup(len(players)) if setup is None else setup
+    games, seats = seat_games(players, num_deals=num_deals, seed=seed, setup=setup, seconds=seconds)
+    games.play(players)
+    by_seat = {name: values.reshape(seats.shape) for name, values in measure_seats(games, setup.seats).items()}
+    measures = {name: np.take_along_axis(values, seats, axis=2) for name, values in by_seat.items()}
+    return Blocks(measures, seats, games.rounds.reshape(*seats.shape[:2], -1), tuple(games.late))
+
+
+def seat_games(
+    players: Sequence[Player], *, num_deals: int | range, seed: int, setup: Setup, seconds: float | None = None
+) -> tuple[Games, np.ndarray]:
+    """Return the games that `play_blocks` plays with the same arguments, before their first decision, and the seats.
+
+    The seats are those of `draw_seats`, int64 [blocks, rotations, players].
+    """
     if len(players) != setup.seats:
         raise ValueError(f"the setup has {setup.seats} seats, not {len(players)}: name one player for each")
     blocks = num_deals if isinstance(num_deals, range) else range(num_deals)
@@ -163,11 +177,7 @@ def play_blocks(
     seats = draw_seats(setup.seats, blocks, seed)
     seating = np.argsort(seats.reshape(-1, setup.seats), axis=1)
     states, streams = deal_blocks(setup, blocks, seed), list_streams(setup, blocks, seed)
-    games = Games(setup, states, streams, seating, seconds=seconds)
-    games.play(players)
-    by_seat = {name: values.reshape(seats.shape) for name, values in measure_seats(games, setup.seats).items()}
-    measures = {name: np.take_along_axis(values, seats, axis=2) for name, values in by_seat.items()}
-    return Blocks(measures, seats, games.rounds.reshape(len(blocks), setup.seats, -1), tuple(games.late))
+    return Games(setup, states, streams, seating, seconds=seconds), seats
 
 
 def estimate_measures(blocks: Blocks, players: Sequence[int]) -> dict[str, Any]:

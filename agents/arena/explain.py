@@ -22,6 +22,7 @@ from rich.table import Table
 
 from agents.arena.blocks import measure_seats
 from agents.arena.estimates import Estimate, estimate_share
+from agents.arena.game_file import read_game
 from agents.arena.games import Games
 from agents.mixture import PolicyPlayer
 from agents.posterior import HiddenCards, compute_posteriors, draw_worlds
@@ -30,7 +31,7 @@ from agents.tools.settings import check_at_least
 from felicity_env.game import NO_SEAT, NUM_CARDS, State
 from felicity_env.game_record import Game
 from felicity_env.information import redact
-from felicity_env.notation import action_text, card_text, loads
+from felicity_env.notation import action_text, card_text
 from felicity_env.player import View
 from felicity_env.random_stream import game_seed
 from felicity_env.render.text import render_view
@@ -180,17 +181,6 @@ def _list_beliefs(hidden: HiddenCards) -> Iterator[list[str]]:
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
-
-
-def read_game(path: Path) -> Game:
-    """Read a game from a file in text notation.
-
-    Raises `OSError` if the file cannot be read, and `ValueError` naming the file and the line if its text is wrong.
-    """
-    try:
-        return loads(path.read_text())
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
 
 
 def make_policy(code: str) -> PolicyPlayer:

@@ -5,7 +5,7 @@ import numpy as np
 
 from felicity_env.game import State, is_terminal
 from felicity_env.render.raster import raster_rgb
-from felicity_env.render.scene import build_full_scene, build_view_scene
+from felicity_env.render.scene import build_scene
 from felicity_env.render.svg import draw_svg
 from felicity_env.render.text import draw_text
 
@@ -33,7 +33,7 @@ def render(state: State, seat: int, render_mode: str | None, *, open_mice: bool 
         modes = ", ".join(map(repr, RENDER_MODES))
         gymnasium.logger.warn(f"render() needs a render_mode when the environment is made: {modes}")
         return None
-    scene = build_full_scene(state) if is_terminal(state) else build_view_scene(state, seat, open_mice=open_mice)
+    scene = build_scene(state, None if is_terminal(state) else seat, open_mice=open_mice)
     if render_mode == "human":
         print(draw_text(scene))
         return None

@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-_NEEDS = "pictures as pixels need the extra `render`: pip install 'felicity-env[render]'"
+NEEDS = "pictures as pixels need the extra `render`: pip install 'felicity-env[render]'"
 
 
-def raster_png(svg: str) -> bytes:
-    """Return an SVG picture as the bytes of a PNG file.
+def raster_png(svg: str, *, scale: float = 1.0) -> bytes:
+    """Return an SVG picture as the bytes of a PNG file; scale 1 gives it the size that it names.
 
     Raises `ImportError` naming the extra that is needed if the rasteriser is not installed.
     """
     svg_to_bytes, fonts = _load()
-    return bytes(svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_files=fonts))
+    return bytes(svg_to_bytes(svg_string=svg, zoom=scale, skip_system_fonts=True, font_files=fonts))
 
 
-def raster_rgb(svg: str) -> np.ndarray:
-    """Return an SVG picture as pixels, uint8 [height, width, 3].
+def raster_rgb(svg: str, *, scale: float = 1.0) -> np.ndarray:
+    """Return an SVG picture as pixels, uint8 [height, width, 3]; scale 1 gives it the size that it names.
 
     Raises `ImportError` naming the extra that is needed if the rasteriser is not installed.
     """
-    png = raster_png(svg)
+    png = raster_png(svg, scale=scale)
     from PIL import Image
 
     with Image.open(io.BytesIO(png)) as image:
@@ -38,6 +38,6 @@ def _load() -> tuple[Any, list[str]]:
         import PIL.Image  # noqa: F401
         from resvg_py import svg_to_bytes
     except ImportError:
-        raise ImportError(_NEEDS) from None
+        raise ImportError(NEEDS) from None
     folder = files("felicity_env.render") / "fonts"
     return svg_to_bytes, [str(folder / name) for name in ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")]

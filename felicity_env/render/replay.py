@@ -13,13 +13,11 @@ from itertools import pairwise
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from felicity_env import notation
 from felicity_env.game_record import Game
 from felicity_env.render.html import draw_position, read_page_file, write_style
 from felicity_env.render.nodes import Change, Node, list_changes
-from felicity_env.render.scene import Scene, build_full_scene, build_view_scene
+from felicity_env.render.scene import build_scene
 from felicity_env.render.story import tell_game
 
 
@@ -76,11 +74,7 @@ def unpack(text: str) -> Any:
 
 
 def _draw_positions(states: list[Any], seat: int | None, open_mice: bool) -> list[Node]:
-    return [draw_position(_build_scene(state, seat, open_mice)) for state in states]
-
-
-def _build_scene(state: np.record, seat: int | None, open_mice: bool) -> Scene:
-    return build_full_scene(state) if seat is None else build_view_scene(state, seat, open_mice=open_mice)
+    return [draw_position(build_scene(state, seat, open_mice=open_mice)) for state in states]
 
 
 def _chain(first: Node, positions: list[Node]) -> list[list[Change]]:

@@ -110,6 +110,11 @@ def build_full_scene(state: State) -> Scene:
     return _build(state, None, True)
 
 
+def build_scene(state: State, seat: int | None, *, open_mice: bool = False) -> Scene:
+    """Build the plain values of a position as `seat` may know it, or with all cards if `seat` is None."""
+    return build_full_scene(state) if seat is None else build_view_scene(state, seat, open_mice=open_mice)
+
+
 def _build(state: State, viewer: int | None, open_mice: bool) -> Scene:
     first = viewer or 0
     order = [int(wrap(state, first + k)) for k in range(state.num_seats)]

@@ -7,7 +7,8 @@ import pytest
 
 import agents
 from agents.__main__ import VERBS
-from agents.arena.explain import compute_card_probabilities, explain_decision, make_policy, read_game
+from agents.arena.explain import compute_card_probabilities, explain_decision, make_policy
+from agents.arena.game_file import read_game
 from agents.policy_file import save_policy
 from agents.tools.command import run_verb
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Game

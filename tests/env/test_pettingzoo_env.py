@@ -467,7 +467,7 @@ def test_impossible_arguments_are_refused_by_name(make, settings, message):
 
 @both_faces
 def test_other_render_modes_are_refused_by_name(make):
-    with pytest.raises(TypeError, match="render_mode must be None or one of 'human', .*, not 'depth_array'"):
+    with pytest.raises(TypeError, match=r"render_mode must be None or one of 'human', .*, not 'depth_array'"):
         make(render_mode="depth_array")
 
 

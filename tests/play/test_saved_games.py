@@ -1,0 +1,117 @@
+"""`python -m agents games` and `replay`: saved games, and the pages, films and pictures made of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import agents
+from agents.__main__ import VERBS
+from agents.arena.blocks import play_blocks
+from agents.arena.game_file import read_game
+from agents.tools.command import run_verb
+from felicity_env.game import score
+from felicity_env.game_record import Game
+from felicity_env.notation import dumps
+from felicity_env.random_stream import game_seed
+from felicity_env.render.replay import replay_html
+from felicity_env.render.scene import build_full_scene, build_view_scene
+from felicity_env.render.svg import draw_svg
+from felicity_env.setups import standard_setup
+from tests.support.helpers import random_game
+
+
+def run(*words: object) -> int:
+    return run_verb("agents", VERBS, [*map(str, words)])
+
+
+@pytest.fixture
+def stored(tmp_path) -> tuple[Path, Game]:
+    """Return a file with an unfinished game, and the game."""
+    game = random_game(standard_setup(3), 4).game
+    game = Game(game.setup, game.deal, game.actions[:12])
+    path = tmp_path / "game.txt"
+    path.write_text(dumps(game))
+    return path, game
+
+
+# --- games ------------------------------------------------------------------------------------------------------------
+
+
+def test_saved_games_are_those_of_a_tournament_with_the_same_seed(tmp_path, capsys):
+    codes = ("anchor", "ev", "ev")
+    assert run("games", *codes, "--num-deals", 2, "--first-deal", 3, "--seed", 7, "--out", tmp_path) == 0
+    assert capsys.readouterr().out == f"6 games are in {tmp_path}\n"
+    players = [agents.make(code) for code in codes]
+    blocks = play_blocks(players, num_deals=range(3, 5), seed=game_seed(7, 3, 0))
+    for block in range(2):
+        for rotation in range(3):
+            path = tmp_path / f"deal{block + 3}-rotation{rotation}.txt"
+            final = read_game(path).final_states()[0]
+            seats = blocks.seats[block, rotation]
+            margins = [score(final, seat) - np.mean([score(final, s) for s in range(3) if s != seat]) for seat in seats]
+            assert np.allclose(blocks.measures["margin"][block, rotation], margins)
+            codes_by_seat = [codes[player] for player in np.argsort(seats)]
+            assert path.read_text().endswith(f"\n# seats: {', '.join(codes_by_seat)}\n")
+
+
+def test_a_number_of_players_without_a_setup_is_refused(tmp_path, capsys):
+    assert run("games", "anchor", "ev", "--out", tmp_path / "none") == 2
+    assert "num_players must be one of [3, 4, 5], not 2" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+# --- replay -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_game_is_written_beside_it(stored, capsys):
+    path, game = stored
+    assert run("replay", path) == 0
+    assert capsys.readouterr().out == f"written: {path.with_suffix('.html')}\n"
+    assert path.with_suffix(".html").read_text() == replay_html(game)
+
+
+def test_the_page_of_a_seat_is_written_to_a_file(stored, tmp_path):
+    path, game = stored
+    assert run("replay", path, "--out", tmp_path / "x.html", "--seat", 1, "--open-mice", "--hide-later") == 0
+    assert (tmp_path / "x.html").read_text() == replay_html(game, 1, open_mice=True, hide_later=True)
+
+
+def test_pictures_of_positions_are_written(stored):
+    path, game = stored
+    assert run("replay", path, "--svg", 0, 12, "--seat", 2, "--theme", "dark") == 0
+    assert not path.with_suffix(".html").exists()
+    picture = draw_svg(build_view_scene(game.final_states()[0], 2), theme="dark")
+    assert path.with_name("game-12.svg").read_text() == picture
+    assert path.with_name("game-0.svg").exists()
+
+
+def test_a_film_has_a_frame_for_every_position(stored, tmp_path):
+    path, game = stored
+    assert run("replay", path, "--gif", tmp_path / "x.gif", "--mp4", tmp_path / "x.mp4", "--seconds", 0.5) == 0
+    with Image.open(tmp_path / "x.gif") as film:
+        assert (film.n_frames, film.size, film.info["duration"]) == (len(game.actions) + 1, (720, 480), 500)
+    assert (tmp_path / "x.mp4").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--seat", 3], "--seat 3: the seats of {path} are 0 to 2"),
+        (["--seat", -1], "seat must be at least 0, not -1"),
+        (["--svg", 13], "--svg 13: {path} has positions 0 to 12"),
+        (["--seconds", 0], "--seconds must be positive, not 0.0"),
+    ],
+)
+def test_wrong_options_are_refused_and_nothing_is_written(stored, options, message, capsys):
+    path, _ = stored
+    assert run("replay", path, *options) == 2
+    assert message.format(path=path) in capsys.readouterr().err
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_full_game_is_shown_with_all_cards_by_default(stored):
+    path, game = stored
+    run("replay", path, "--svg", 12)
+    assert path.with_name("game-12.svg").read_text() == draw_svg(build_full_scene(game.final_states()[0]))
