@@ -14,7 +14,8 @@ VERBS = {
     "evaluate": Verb("agents.arena.evaluate", "measure one player against others, or test whether it is stronger"),
     "games": Verb("agents.play.games", "play games between players and save them in text notation"),
     "replay": Verb("agents.play.replay", "make a page, a film or a picture of a stored game"),
-    "explain": Verb("agents.arena.explain", "show what a policy considers at a decision of a stored game"),
+    "review": Verb("agents.play.review", "find the decisions that cost a seat win share in a stored game"),
+    "explain": Verb("agents.play.explain", "show what a policy considers at a decision of a stored game"),
 }
 
 

@@ -36,7 +36,8 @@ WIN = reward_code("win")
 
 
 @kernel
-def _step_all(states, actions):
+def step_all(states: np.ndarray, actions: np.ndarray) -> None:
+    """Play one action in each of B games, in place."""
     for k in range(len(states)):
         step(states[k], actions[k])
 
@@ -130,12 +131,12 @@ class PolicySearch:
     def _play_out(self, worlds: np.ndarray, candidates: np.ndarray, seat: int, rng: np.random.Generator) -> np.ndarray:
         """Return the value of each of C candidates for `seat` in each of W worlds, [C, W]."""
         states, current = np.tile(worlds, len(candidates)), int(worlds[0].round_number)
-        _step_all(states, np.repeat(candidates, len(worlds)))
+        step_all(states, np.repeat(candidates, len(worlds)))
         while len(active := _list_active(states, current, seat)):
             seeds = np.tile(rng.integers(2**64, size=len(worlds), dtype=np.uint64), len(candidates))
             view = View.make_unchecked(states[active], states["seat"][active].astype(np.int64), seeds[active])
             moved = view.states.copy()
-            _step_all(moved, self._act_for_all(view, seat))
+            step_all(moved, self._act_for_all(view, seat))
             states[active] = moved
         return self._evaluate(states, seat).reshape(len(candidates), len(worlds))
 

@@ -5,12 +5,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 
 class PartsProgress:
-    """Context manager that shows a progress bar on a terminal, or else prints a line after each tenth of the parts."""
+    """Context manager that shows a progress bar on a terminal, or else prints a line after each tenth of the parts.
 
-    def __init__(self, console: Console) -> None:
-        self.console, self._tenths = console, 0
+    unit: word for the parts, such as "decisions".
+    """
+
+    def __init__(self, console: Console, unit: str = "parts") -> None:
+        self.console, self.unit, self._tenths = console, unit, 0
         self.bar = Progress(
-            TextColumn("{task.completed}/{task.total} parts"),
+            TextColumn(f"{{task.completed}}/{{task.total}} {unit}"),
             BarColumn(bar_width=20),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
@@ -32,7 +35,7 @@ class PartsProgress:
         self.bar.update(self.task, completed=done, total=total, left=left)
         if not self.console.is_terminal and done * 10 // max(total, 1) > self._tenths:
             self._tenths = done * 10 // total
-            self.console.print(f"{done}/{total} parts  {left}", highlight=False)
+            self.console.print(f"{done}/{total} {self.unit}  {left}", highlight=False)
 
 
 def format_duration(seconds: float) -> str:

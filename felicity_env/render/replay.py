@@ -30,16 +30,27 @@ class _View:
     moves: list[list[str]]
 
 
-def replay_html(game: Game, seat: int | None = None, *, open_mice: bool = False, hide_later: bool = False) -> str:
+def replay_html(
+    game: Game,
+    seat: int | None = None,
+    *,
+    open_mice: bool = False,
+    hide_later: bool = False,
+    first_view: int | None = None,
+    below: str = "",
+) -> str:
     """Return a replay of a game, finished or not, as the text of an HTML file.
 
     seat: show only what this seat may know; the file then holds nothing else, and no notation of the game. By default
     it shows all cards and the view of every seat. open_mice: show the mice of all seats in the view of a seat.
-    hide_later: list no moves after the position shown, until the reader asks for them. Raises `ValueError` if there is
-    no such seat or the record is faulty.
+    hide_later: list no moves after the position shown, until the reader asks for them. first_view: seat whose view is
+    shown first. below: HTML to show below the game. Raises `ValueError` if there is no such seat or the record is
+    faulty.
     """
     states = [state.copy() for _, state in game.states()]
     seats = [None, *range(game.setup.seats)] if seat is None else [seat]
+    if seat is None and first_view is not None:
+        seats = [first_view, *(each for each in seats if each != first_view)]
     views = [_View(each, _draw_positions(states, each, open_mice), list(tell_game(game, each))) for each in seats]
     first = views[0].positions[0]
     data = {
@@ -58,6 +69,7 @@ def replay_html(game: Game, seat: int | None = None, *, open_mice: bool = False,
         moves=_write_moves(data["rounds"], len(states) - 1),
         copy=_write_notation(game) if seat is None else "",
         keys=", v changes the view" if seat is None else "",
+        below=below,
         data=pack(data),
         scripts=read_page_file("changes.js") + read_page_file("replay.js"),
     )

@@ -1,5 +1,6 @@
 """`python -m agents explain`: the policy's probabilities, the seat's own view, and errors that name the fault."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,15 +8,16 @@ import pytest
 
 import agents
 from agents.__main__ import VERBS
-from agents.arena.explain import compute_card_probabilities, explain_decision, make_policy
 from agents.arena.game_file import read_game
+from agents.play.explanation import compute_card_probabilities, explain_decision, make_policy, play_candidates
 from agents.policy_file import save_policy
 from agents.tools.command import run_verb
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Game
-from felicity_env.game import HIDDEN, PLACE
+from felicity_env.game import HIDDEN, PLACE, rank
 from felicity_env.game_record import draw_deal
 from felicity_env.notation import dumps, loads
-from tests.support.helpers import ODD_SETUPS
+from felicity_env.setups import standard_setup
+from tests.support.helpers import ODD_SETUPS, random_game
 
 GAME = """felicity rules 1
 players 4
@@ -83,6 +85,46 @@ def test_the_decision_where_a_game_stops_can_be_explained(run):
 def test_a_player_without_action_probabilities_is_not_explained(code, message):
     with pytest.raises(ValueError, match=message):
         explain_decision(loads(GAME), 3, agents.make(code))
+
+
+def test_every_plausible_action_is_compared_with_the_one_taken(run):
+    game, player = loads(GAME), make_policy(f"net:{run}")
+    explanation = explain_decision(game, 23, player, worlds=40)
+    values = [candidate.value for candidate in explanation.candidates]
+    assert values == sorted(values, reverse=True)
+    taken = explanation.find(explanation.taken)
+    assert (taken.difference.low, taken.difference.high) == (0, 0)
+    for candidate in explanation.candidates:
+        assert candidate.difference.value == pytest.approx(candidate.value - taken.value)
+        assert candidate.probability == pytest.approx(explanation.probabilities[candidate.action])
+    with pytest.raises(KeyError):
+        explanation.find(73)
+
+
+def test_the_value_before_a_decision_is_that_of_the_policy_over_the_candidates(run):
+    explanation = explain_decision(loads(GAME), 23, make_policy(f"net:{run}"), worlds=40)
+    weights = np.array([candidate.probability for candidate in explanation.candidates])
+    values = np.array([candidate.value for candidate in explanation.candidates])
+    assert explanation.value.value == pytest.approx(weights @ values / weights.sum())
+
+
+def test_an_action_that_ends_the_game_is_worth_its_result(run):
+    game = random_game(standard_setup(3), 2).game
+    before = replace(game, actions=game.actions[:-1])
+    worlds = np.repeat(before.final_states(), 3)
+    seat, action = int(worlds[0].seat), game.actions[-1]
+    values = play_candidates(before, worlds, np.array([action]), seat, make_policy(f"net:{run}"), seed=1)
+    ranks = [int(rank(game.final_states()[0], other)) for other in range(3)]
+    assert values.tolist() == [[(ranks[seat] == 1) / ranks.count(1)] * 3]
+
+
+def test_the_same_action_in_the_same_world_has_the_same_value(run):
+    game = replace(loads(GAME), actions=loads(GAME).actions[:5])
+    worlds = np.repeat(game.final_states(), 30)
+    seat, player = int(worlds[0].seat), make_policy(f"net:{run}")
+    twice = play_candidates(game, worlds, np.array([10, 10]), seat, player, seed=1)
+    assert np.array_equal(twice[0], twice[1])
+    assert 0 < twice[0].mean() < 1
 
 
 def test_the_same_seed_explains_alike(run):

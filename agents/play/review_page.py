@@ -1,0 +1,91 @@
+"""Page of a review: the replay of the game, the summary, and every reviewed decision, the flagged ones first."""
+
+from collections.abc import Iterator
+from html import escape
+
+from agents.play.explanation import Candidate, list_beliefs, write_difference
+from agents.play.review_game import Review, ReviewedDecision, describe_flaw, summarize
+from felicity_env.game import NUM_CARDS
+from felicity_env.game_record import action_text, card_text
+from felicity_env.render.replay import replay_html
+
+_METHOD = (
+    "The judge is the player {player}. A value is the win share of the seat if all seats play on as the judge does, in "
+    "worlds drawn from what the seat knew. The actions of a decision are compared in the same worlds; their intervals "
+    "hold at once in 95 %. Beliefs by actions suppose that the others play as the judge does, which people do not."
+)
+
+
+def render_review(review: Review, player: str) -> str:
+    """Return the page of a review as the text of an HTML file.
+
+    player: code of the player that judged, for the reader. If the game is not over, the page holds only what the seat
+    may know.
+    """
+    sections = "".join(_write_sections(review, player))
+    seat = review.seat if review.result is None else None
+    return replay_html(review.game, seat, first_view=review.seat, below=sections)
+
+
+def _write_sections(review: Review, player: str) -> Iterator[str]:
+    yield f"<section><h2>Review of seat {review.seat}</h2>"
+    yield "".join(f"<p>{escape(sentence)}</p>" for sentence in summarize(review))
+    yield f'<p class="note">{escape(_METHOD.format(player=player))}</p></section>'
+    flagged = review.flagged
+    if flagged:
+        yield "<section><h2>Flagged decisions</h2>"
+        yield "".join(_write_decision(each, is_open=True) for each in flagged)
+        yield "</section>"
+    yield "<section><h2>All decisions</h2>"
+    yield "".join(_write_decision(each, is_open=False) for each in review.decisions if not each.is_flagged)
+    yield "</section>"
+
+
+def _write_decision(decision: ReviewedDecision, *, is_open: bool) -> str:
+    """Write one decision as a block that the reader opens and closes."""
+    explanation = decision.explanation
+    number, taken = explanation.decision, action_text(int(explanation.taken or 0))
+    title = f"Decision {number}, round {explanation.state.round_number + 1}: {taken}"
+    cost = f", costs {decision.cost:.2f}" if decision.is_flagged else ""
+    luck = "" if decision.luck is None else f" The luck that followed: {decision.luck:+.2f}."
+    flaw = f"<p><b>{escape(describe_flaw(decision))}</b></p>" if decision.is_flagged else ""
+    value = explanation.value
+    return (
+        f"<details{' open' if is_open else ''}><summary>{escape(title + cost)}</summary>{flaw}"
+        f'<p><a href="#d={number - 1}">Show the position.</a> Win share before: {value.value:.2f} '
+        f"({value.low:.2f} to {value.high:.2f}). Effect of the decision: {decision.effect:+.2f}.{luck}</p>"
+        f"{_write_candidates(decision)}{_write_beliefs(decision)}</details>"
+    )
+
+
+def _write_candidates(decision: ReviewedDecision) -> str:
+    rows = [_list_cells(candidate, decision) for candidate in decision.explanation.candidates]
+    heads = ["action", "probability", "win share", "more than taken", "interval"]
+    return write_table("Plausible actions", heads, rows)
+
+
+def _list_cells(candidate: Candidate, decision: ReviewedDecision) -> list[str]:
+    is_taken = candidate.action == decision.explanation.taken
+    paired = ("taken", "") if is_taken else write_difference(candidate)
+    return [action_text(candidate.action), f"{candidate.probability:.2f}", f"{candidate.value:.3f}", *paired]
+
+
+def _write_beliefs(decision: ReviewedDecision) -> str:
+    heads = ["seat", "card", "by", *map(card_text, range(NUM_CARDS))]
+    rows = [
+        [str(seat), *cells] for seat, hidden in decision.explanation.hidden.items() for cells in list_beliefs(hidden)
+    ]
+    return write_table("What the others hid, in %", heads, rows)
+
+
+def write_table(caption: str, heads: list[str], rows: list[list[str]]) -> str:
+    """Return a table as HTML; the first cell of each row is its heading."""
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:]) + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="scroll"><table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )

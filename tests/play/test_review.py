@@ -1,0 +1,156 @@
+"""`python -m agents review`: what each decision cost, decision and luck kept apart, flagged decisions first."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import agents
+from agents.__main__ import VERBS
+from agents.arena.estimates import estimate_differences
+from agents.play.review_game import LEAST_COST, list_choices, review_game, summarize
+from agents.play.review_page import render_review
+from agents.tools.command import run_verb
+from felicity_env import notation
+from felicity_env.game import num_legal_actions
+from felicity_env.game_record import Game
+from felicity_env.render.replay import unpack
+from felicity_env.setups import standard_setup
+from tests.support.helpers import random_game
+
+# In round 2 seat 2 could buy 15 + 11 + 8 + 11 for one mouse, and passes.
+BLUNDER = """felicity rules 1
+players 4
+deal start_seat 0
+deal removed R R R R
+
+1: 3 3 3 5 | 1 2 3 4 - - -
+2: 15 11 8 11 | - - - -
+"""
+
+
+@pytest.fixture(scope="module")
+def net():
+    return agents.make("net")
+
+
+@pytest.fixture(scope="module")
+def blunder(net):
+    game = notation.loads(BLUNDER)
+    last = len(game.actions)
+    seat = int(replace(game, actions=game.actions[:-1]).final_states()[0].seat)
+    review = review_game(game, seat, net, worlds=100)
+    return review, last
+
+
+def test_a_blunder_is_flagged_and_named(blunder):
+    review, last = blunder
+    flagged = review.flagged[0]
+    assert flagged.explanation.decision == last
+    assert flagged.better.action == 11
+    assert flagged.cost >= LEAST_COST
+    assert f"Decision {last}, in round 2: bid 1 would have won" in summarize(review)[-1]
+
+
+def test_all_decisions_with_a_choice_are_reviewed(net):
+    game = random_game(standard_setup(3), 5).game
+    states = [state.copy() for _, state in game.states()]
+    for seat in range(3):
+        choices = list_choices(game, seat)
+        assert choices == [k + 1 for k, s in enumerate(states) if s.seat == seat and num_legal_actions(s) > 1]
+
+
+def test_value_effects_and_luck_sum_to_the_result(net):
+    game = random_game(standard_setup(3), 5).game
+    review = review_game(game, 1, net, worlds=10)
+    first = review.decisions[0].explanation.value.value
+    total = first + sum(each.effect + each.luck for each in review.decisions)
+    assert total == pytest.approx(review.result)
+
+
+def test_a_game_that_is_not_over_has_no_result_and_no_luck_after_the_last_decision(blunder):
+    review, _ = blunder
+    assert review.result is None
+    assert review.decisions[-1].luck is None
+    assert all(each.luck is not None for each in review.decisions[:-1])
+    assert "The game is not over" in " ".join(summarize(review))
+
+
+def test_a_seat_without_choices_is_told_so(net):
+    game = Game(standard_setup(4), random_game(standard_setup(4), 1).game.deal)
+    assert summarize(review_game(game, 0, net)) == ["Seat 0 has had no choice in this game yet."]
+
+
+def test_the_page_of_a_finished_game_opens_with_the_view_of_the_seat(net):
+    game = random_game(standard_setup(3), 5).game
+    page = render_review(review_game(game, 2, net, worlds=5), "net")
+    assert '<option value="0">seat 2</option><option value="1">all cards</option>' in page
+    assert page.count("<details") == len(list_choices(game, 2))
+
+
+def test_the_page_of_an_unfinished_game_holds_the_view_of_the_seat_alone(blunder):
+    review, _ = blunder
+    page = render_review(review, "net")
+    (packed,) = re.findall(r'id="game">(.*?)</script>', page)
+    assert len(unpack(packed)["views"]) == 1
+    assert "<textarea" not in page
+    assert page.index("Flagged decisions") < page.index("All decisions")
+
+
+def test_the_command_writes_the_page_and_the_numbers(tmp_path, capsys):
+    path = tmp_path / "game.txt"
+    path.write_text(BLUNDER)
+    words = ["review", str(path), "--seat", "3", "--worlds", "20"]
+    assert run_verb("agents", VERBS, words) == 0
+    shown = capsys.readouterr().out
+    assert "decisions" in shown
+    assert f"written: {tmp_path / 'game-seat3.html'} and {tmp_path / 'game-seat3.json'}" in shown
+    values = json.loads((tmp_path / "game-seat3.json").read_text())
+    assert notation.loads(values["game"]) == notation.loads(BLUNDER)
+    assert values["decisions"][0]["candidates"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--seat", "4"], "--seat must be 0 to 3, not 4"),
+        (["--seat", "0", "--player", "ev"], "only networks"),
+        (["--seat", "0", "--worlds", "1"], "--worlds must be at least 2, not 1"),
+    ],
+)
+def test_what_cannot_be_reviewed_is_an_error_in_one_line(tmp_path, words, message, capsys):
+    path = tmp_path / "game.txt"
+    path.write_text(BLUNDER)
+    assert run_verb("agents", VERBS, ["review", str(path), *words]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# --- intervals that hold at once --------------------------------------------------------------------------------------
+
+
+def test_the_interval_of_one_difference_is_nearly_that_of_student():
+    values = np.random.default_rng(1).choice([-1.0, 0.0, 1.0], (1, 400))
+    (found,) = estimate_differences(values)
+    half = 1.966 * values.std(ddof=1) / 20
+    assert found.high - found.value == pytest.approx(half, rel=0.02)
+
+
+def test_intervals_of_several_differences_are_wider():
+    values = np.random.default_rng(1).normal(size=(5, 300)).clip(-1, 1)
+    alone = estimate_differences(values[:1])[0]
+    together = estimate_differences(values)[0]
+    assert together.high - together.low > 1.2 * (alone.high - alone.low)
+
+
+def test_differences_that_never_occurred_have_an_interval():
+    (found,) = estimate_differences(np.zeros((1, 200)))
+    assert found.low < 0 < found.high < 0.02
+    assert estimate_differences(np.zeros((0, 200))) == []
+
+
+def test_one_block_has_no_interval():
+    with pytest.raises(ValueError, match="at least 2 blocks, not 1"):
+        estimate_differences(np.zeros((2, 1)))
