@@ -12,6 +12,7 @@ from agents.tools.command import Verb, run_verb
 VERBS = {
     "tournament": Verb("agents.arena.tournament", "rank players: every one against copies of every other, and mixed"),
     "evaluate": Verb("agents.arena.evaluate", "measure one player against others, or test whether it is stronger"),
+    "play": Verb("agents.play.play", "play a game yourself, in the browser or at the terminal"),
     "games": Verb("agents.play.games", "play games between players and save them in text notation"),
     "replay": Verb("agents.play.replay", "make a page, a film or a picture of a stored game"),
     "review": Verb("agents.play.review", "find the decisions that cost a seat win share in a stored game"),

@@ -40,12 +40,12 @@ class Config:
 
     def __post_init__(self) -> None:
         check_at_least(self, num_deals=1, first_deal=0, seed=0)
+        check_players(self, "players")
         choose_setup(len(self.players), self.setup)  # raises if there is none
 
 
 def main(config: Config) -> None:
     """Play the games, write their files, and print where they are."""
-    check_players(config.players)
     setup = choose_setup(len(config.players), config.setup)
     deals = range(config.first_deal, config.first_deal + config.num_deals)
     players = [make(code) for code in config.players]

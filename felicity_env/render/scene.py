@@ -1,6 +1,6 @@
 """Positions as plain values for renderers, complete or limited to what one seat may know (R8)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -87,19 +87,21 @@ class Scene:
     high_bid: int
     pass_pays: int  # mice that a pass takes now (R4.4)
     last_round: tuple[int | None, int, int] | None  # buyer or None, price, value of the sack; None in round 1
+    names: tuple[str, ...] = ()  # name of the player in each seat; () shows none
 
 
-def build_view_scene(state: State, seat: int, *, open_mice: bool = False) -> Scene:
+def build_view_scene(state: State, seat: int, *, open_mice: bool = False, names: tuple[str, ...] = ()) -> Scene:
     """Build the plain values from which a position is rendered as `seat` may know it.
 
-    state: redacted or not. open_mice: show the mice of all seats (R8.2). Once the game is over, all mice are shown,
-    because they decide it (R7.1). Raises `ValueError` if there is no such seat.
+    state: redacted or not. open_mice: show the mice of all seats (R8.2). names: name of the player in each
+    seat. Once the game is over, all mice are shown, because they decide it (R7.1). Raises `ValueError` if there is no
+    such seat.
     """
     if not 0 <= seat < state.num_seats:
         raise ValueError(f"seat must be 0 to {state.num_seats - 1}, not {seat!r}")
     states = np.array([state], STATE)
     redact_state(states[0], seat)
-    return _build(states[0], int(seat), open_mice)
+    return replace(_build(states[0], int(seat), open_mice), names=names)
 
 
 def build_full_scene(state: State) -> Scene:

@@ -130,7 +130,7 @@ def _draw_name(scene: Scene, owner: int, seat: Seat | None, width: float, theme:
     is_strong = over or seat.bid > 0
     return [
         label(10, 24, name, theme["ink"], size=16, font_weight="bold"),
-        label(74, 24, "starts" if seat.starts and not over else "", theme["muted"], size=11),
+        label(76, 24, _write_note(scene, seat), theme["muted"], size=11),
         label(
             width - 12,
             25,
@@ -141,6 +141,12 @@ def _draw_name(scene: Scene, owner: int, seat: Seat | None, width: float, theme:
             text_anchor="end",
         ),
     ]
+
+
+def _write_note(scene: Scene, seat: Seat) -> str:
+    """Return the note beside the name of a seat: the name of its player, and whether it starts the round."""
+    name = scene.names[seat.seat] if scene.names else ""
+    return ", ".join(text for text in (name, "starts" if seat.starts and scene.acting is not None else "") if text)
 
 
 def _draw_standing(seat: Seat, x: float, y: float, theme: Theme) -> list[Node]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from felicity_env.game import HIDDEN, NO_CARD
 from felicity_env.game_record import card_text, cards_text
 from felicity_env.render.scene import Scene, Slot
-from felicity_env.render.words import name_owner
+from felicity_env.render.words import label_owner, name_owner
 
 HIDDEN_TEXT = "??"
 NOTHING = "."
@@ -50,7 +50,7 @@ def _build_seats(scene: Scene) -> Table:
         "score": tuple(_number_text(seat.score, HIDDEN_TEXT) for seat in seats),
         "rank": tuple(_number_text(seat.rank, "") for seat in seats),
     }
-    return Table("Seats", tuple(name_owner(scene, seat.seat) for seat in seats), columns)
+    return Table("Seats", tuple(label_owner(scene, seat.seat) for seat in seats), columns)
 
 
 def _build_cards(scene: Scene) -> Table:
@@ -60,7 +60,7 @@ def _build_cards(scene: Scene) -> Table:
         "hand": tuple(HIDDEN_TEXT if cards.hand is None else cards_text(cards.hand) or NOTHING for cards in scene.sets),
         "placed in earlier rounds": tuple(cards_text(cards.played) or NOTHING for cards in scene.sets),
     }
-    return Table("Cards", tuple(name_owner(scene, cards.owner) for cards in scene.sets), columns)
+    return Table("Cards", tuple(label_owner(scene, cards.owner) for cards in scene.sets), columns)
 
 
 def _slot_text(slot: Slot) -> str:

@@ -19,6 +19,12 @@ def name_owner(scene: Scene, owner: int) -> str:
     return "you" if owner == scene.viewer else f"seat {owner}"
 
 
+def label_owner(scene: Scene, owner: int) -> str:
+    """Return the name of a seat or of the dummy, with the name of its player if there is one."""
+    name = scene.names[owner] if owner != DUMMY and scene.names else ""
+    return name_owner(scene, owner) + (f" ({name})" if name else "")
+
+
 def describe_news(scene: Scene) -> list[str]:
     """Describe what happened in the last round, and whether the mouse cards of this round are empty, in sentences."""
     lines = []

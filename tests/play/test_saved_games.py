@@ -115,3 +115,8 @@ def test_a_full_game_is_shown_with_all_cards_by_default(stored):
     path, game = stored
     run("replay", path, "--svg", 12)
     assert path.with_name("game-12.svg").read_text() == draw_svg(build_full_scene(game.final_states()[0]))
+
+
+def test_an_unknown_player_is_refused(tmp_path, capsys):
+    assert run("games", "anchor", "ev", "nobody-knows", "--out", tmp_path / "none") == 2
+    assert "nobody-knows" in capsys.readouterr().err

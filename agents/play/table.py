@@ -1,0 +1,168 @@
+"""Table at which people and players play one game, with take-back and a file that always holds the game."""
+
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.arena.game_file import read_game, write_game
+from agents.registry import check_player, make
+from agents.tools.files import UserError
+from felicity_env.game import NO_SEAT, Setup, State
+from felicity_env.game_record import Game
+from felicity_env.pettingzoo_env import raw_env
+from felicity_env.player import View
+from felicity_env.setups import choose_setup
+
+HUMAN = "human"
+LEVELS = {"easy": "greedy", "medium": "ev", "hard": "net"}  # names for players of the ladder
+
+
+@dataclass(frozen=True)
+class Seating:
+    """Players of a game by seat: HUMAN or the code of a player."""
+
+    players: tuple[str, ...]
+
+    @property
+    def humans(self) -> list[int]:
+        """Seats at which people sit."""
+        return [seat for seat, player in enumerate(self.players) if player == HUMAN]
+
+
+def check_seating(players: Sequence[str]) -> Seating:
+    """Return the seating of a game; raise `ValueError` unless people or known players sit at 3 to 5 seats."""
+    choose_setup(len(players), None)
+    if HUMAN not in players:
+        raise ValueError(f"nobody plays: name {HUMAN} for one seat or several, as in --players {HUMAN} net ev")
+    for player in players:
+        if player != HUMAN:
+            check_player(LEVELS.get(player, player), "--players")
+    return Seating(tuple(players))
+
+
+class Table:
+    """Game in progress between people and players; `file` always holds it in text notation.
+
+    version: number that changes with every action and every take-back, so that a message about an older position is
+    noticed.
+    """
+
+    def __init__(
+        self, seating: Seating, setup: Setup, file: Path, *, game: Game | None = None, seed: int | None = None
+    ):
+        self.seating, self.file, self.version = seating, file, 0
+        self.seed = secrets.randbits(32) if seed is None else seed
+        self._env = raw_env(setup=setup)
+        self._env.reset(seed=self.seed, options={"deal": vars(game.deal)} if game else None)
+        self._players = {
+            seat: make(LEVELS.get(code, code)) for seat, code in enumerate(seating.players) if code != HUMAN
+        }
+        for action in game.actions if game else ():
+            self._env.step(action)
+
+    @property
+    def game(self) -> Game:
+        """Record of the game so far."""
+        return self._env.game
+
+    @property
+    def state(self) -> State:
+        """State of the game, with all hidden cards."""
+        return self.game.final_states()[0]
+
+    @property
+    def acting(self) -> int | None:
+        """Seat to act, or None once the game is over."""
+        seat = int(self.state.seat)
+        return None if seat == NO_SEAT else seat
+
+    def view(self) -> View:
+        """Return what the seat to act may know."""
+        return self._env.view()
+
+    def play_players(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Let the players act until it is the turn of a person, the game is over, or `stop()` is true."""
+        while self.acting in self._players and not stop():
+            self._step(int(self._players[self.acting].act(self._env.view())[0]))
+
+    def act(self, seat: int, action: int, version: int) -> None:
+        """Play an action of a person, who saw the position with number `version`.
+
+        Raises `ValueError` with the reason, and changes nothing, if it is not the turn of this seat, the action is
+        illegal, or the game has moved on.
+        """
+        self._check_version(version)
+        if self.acting is None:
+            raise ValueError("the game is over")
+        if self.acting != seat:
+            raise ValueError(f"it is the turn of seat {self.acting}, not of seat {seat}")
+        self._step(action)
+
+    def take_back(self, seat: int, version: int) -> None:
+        """Go back to the position before the last action of a person who plays alone against players.
+
+        Raises `ValueError` with the reason, and changes nothing, if there is no such action, or other people play too.
+        """
+        self._check_version(version)
+        number = self.find_last_action(seat)
+        if number is None:
+            raise ValueError("there is no action of yours to take back")
+        if len(self.seating.humans) > 1:
+            raise ValueError("an action cannot be taken back while other people play too")
+        self._rewind(number)
+
+    def find_last_action(self, seat: int) -> int | None:
+        """Return the index of the last action of a seat, or None if it has not acted."""
+        seats = [int(state.seat) for _, state in self.game.states()][: len(self.game.actions)]
+        return max((index for index, acting in enumerate(seats) if acting == seat), default=None)
+
+    def save(self) -> None:
+        """Write the game, the players and the seed to the file."""
+        players = " ".join(self.seating.players)
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        write_game(self.file, self.game, f"players {players}; seed {self.seed}")
+
+    def _step(self, action: int) -> None:
+        self._env.step(action)
+        self.version += 1
+        self.save()
+
+    def _rewind(self, length: int) -> None:
+        """Go back to the position after `length` actions."""
+        game = self.game
+        self._env.reset(seed=self.seed, options={"deal": vars(game.deal)})
+        for action in game.actions[:length]:
+            self._env.step(action)
+        self.version += 1
+        self.save()
+
+    def _check_version(self, version: int) -> None:
+        if version != self.version:
+            raise ValueError("the game has moved on; look at the position as it is now")
+
+
+def open_table(players: Sequence[str], file: Path, *, seed: int | None = None) -> Table:
+    """Begin a game, or continue the one in a file that exists.
+
+    players: codes by seat; () takes those that the file names. Raises `ValueError` or `UserError` if the players do not
+    fit the game, or nobody of them is a person.
+    """
+    if not file.exists():
+        seating = check_seating(players)
+        table = Table(seating, choose_setup(len(players), None), file, seed=seed)
+        table.save()
+        return table
+    game = read_game(file)
+    names, stored_seed = _read_comment(file)
+    seating = check_seating(players or names)
+    if len(seating.players) != game.setup.seats:
+        raise UserError(f"{file} is a game of {game.setup.seats} seats, not of {len(seating.players)}")
+    return Table(seating, game.setup, file, game=game, seed=stored_seed if seed is None else seed)
+
+
+def _read_comment(file: Path) -> tuple[tuple[str, ...], int | None]:
+    """Read the players and the seed that `Table.save` wrote below a game; return () and None where they are missing."""
+    found = re.search(r"^# players (.*); seed (\d{1,18})$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return (tuple(found[1].split()), int(found[2])) if found else ((), None)

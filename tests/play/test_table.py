@@ -1,0 +1,291 @@
+"""Table of people and players: turns, take-back, saved games, and the line-mode terminal."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from agents.__main__ import VERBS
+from agents.arena.game_file import read_game
+from agents.play.payload import describe_table, read_message
+from agents.play.table import LEVELS, Table, check_seating, open_table
+from agents.play.terminal import play_at_terminal, read_action
+from agents.tools.command import run_verb
+from felicity_env import notation
+from felicity_env.game import PASS, PLACE, is_terminal
+from felicity_env.game_record import list_legal_actions
+from felicity_env.information import redact, resample
+from tests.support.helpers import C8, C15
+
+PLAYERS = ("human", "anchor", "ev", "anchor")
+
+
+@pytest.fixture
+def table(tmp_path) -> Table:
+    """Return a new table where a person plays alone against players."""
+    return open_table(PLAYERS, tmp_path / "game.txt", seed=3)
+
+
+def play_on(table: Table, decisions: int | None = None) -> None:
+    """Let the person at seat 0 take the first legal action, a number of times or to the end."""
+    while table.acting is not None and decisions != 0:
+        table.play_players()
+        if table.acting is not None:
+            table.act(0, list_legal_actions(table.state)[0], table.version)
+            decisions = decisions and decisions - 1
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+
+
+def test_players_act_until_it_is_the_turn_of_a_person(table):
+    table.play_players()
+    assert table.acting == 0
+    play_on(table)
+    assert is_terminal(table.state)
+
+
+def test_the_same_seed_gives_the_same_game(tmp_path):
+    games = []
+    for number in range(2):
+        table = open_table(PLAYERS, tmp_path / f"{number}.txt", seed=9)
+        play_on(table)
+        games.append(table.game)
+    assert games[0] == games[1]
+
+
+@pytest.mark.parametrize(
+    ("seat", "action", "moved", "message"),
+    [
+        (1, PASS, 0, "it is the turn of seat 0, not of seat 1"),
+        (0, PASS, 0, "seat 0 cannot pass"),
+        (0, 99, 0, "seat 0 cannot"),
+        (0, C8, 1, "the game has moved on"),
+    ],
+)
+def test_a_wrong_action_is_refused_and_changes_nothing(table, seat, action, moved, message):
+    table.play_players()
+    before = table.game
+    with pytest.raises(ValueError, match=message):
+        table.act(seat, action, table.version - moved)
+    assert table.game == before
+
+
+def test_nobody_acts_after_the_end(table):
+    play_on(table)
+    with pytest.raises(ValueError, match="the game is over"):
+        table.act(0, PASS, table.version)
+
+
+# --- take-back --------------------------------------------------------------------------------------------------------
+
+
+def test_a_person_takes_back_the_last_action_and_the_players_answer_alike(table):
+    play_on(table, 4)
+    before = table.game
+    table.take_back(0, table.version)
+    assert table.acting == 0
+    assert len(table.game.actions) < len(before.actions)
+    table.act(0, before.actions[len(table.game.actions)], table.version)
+    table.play_players()
+    table.take_back(0, table.version)
+    assert before.actions[: len(table.game.actions)] == table.game.actions
+
+
+def test_there_is_nothing_to_take_back_at_the_start(table):
+    table.play_players()
+    with pytest.raises(ValueError, match="no action of yours"):
+        table.take_back(0, table.version)
+
+
+def test_nobody_takes_back_while_other_people_play(tmp_path):
+    table = open_table(("human", "human", "ev"), tmp_path / "game.txt", seed=1)
+    table.play_players()
+    seat = table.acting
+    table.act(seat, list_legal_actions(table.state)[0], table.version)
+    with pytest.raises(ValueError, match="while other people play too"):
+        table.take_back(seat, table.version)
+
+
+# --- saved games ------------------------------------------------------------------------------------------------------
+
+
+def test_the_file_holds_the_game_after_every_action(table):
+    play_on(table, 3)
+    assert read_game(table.file) == table.game
+    table.take_back(0, table.version)
+    assert read_game(table.file) == table.game
+
+
+def test_a_saved_game_goes_on_as_if_it_had_not_stopped(table, tmp_path):
+    play_on(table, 5)
+    table.play_players()
+    again = open_table((), table.file)
+    assert (again.game, again.seating, again.seed) == (table.game, table.seating, table.seed)
+    play_on(table)
+    play_on(again)
+    assert again.game == table.game
+
+
+def test_a_game_that_something_else_wrote_needs_players(table, tmp_path):
+    file = tmp_path / "other.txt"
+    file.write_text(notation.dumps(table.game))
+    with pytest.raises(ValueError, match="num_players"):
+        open_table((), file)
+    assert open_table(PLAYERS, file).game == table.game
+
+
+def test_a_game_of_another_size_is_refused(table, capsys):
+    words = ["play", "--terminal", "--game", str(table.file), "--players", "human", "ev", "ev"]
+    assert run_verb("agents", VERBS, words) == 2
+    assert "is a game of 4 seats, not of 3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("players", "message"),
+    [
+        (("net", "ev", "ev"), "nobody plays"),
+        (("human", "ev"), "num_players"),
+        (("human", "ev", "nobody-knows"), "nobody-knows"),
+    ],
+)
+def test_players_that_cannot_sit_together_are_refused(players, message):
+    with pytest.raises(ValueError, match=message):
+        check_seating(players)
+
+
+def test_levels_are_names_for_players():
+    assert check_seating(("human", *LEVELS)).humans == [0]
+
+
+# --- terminal ---------------------------------------------------------------------------------------------------------
+
+
+class Person:
+    """Person at the terminal who types given lines, then the first legal action, and leaves when `leave` is reached."""
+
+    def __init__(self, table: Table, lines: list[str], *, leave: bool = False) -> None:
+        self.table, self.lines, self.leave, self.shown = table, lines, leave, []
+
+    def read(self, prompt: str) -> str:
+        self.shown.append(prompt)
+        if self.lines:
+            return self.lines.pop(0)
+        if self.leave:
+            raise EOFError
+        action = list_legal_actions(self.table.state)[0]
+        return notation.card_text(action) if self.table.state.phase == PLACE else "p"
+
+    def write(self, text: str) -> None:
+        self.shown.append(text)
+
+    def play(self) -> str:
+        play_at_terminal(self.table, self.read, self.write)
+        return "\n".join(self.shown)
+
+
+def test_a_game_is_played_to_the_end_at_the_terminal(table):
+    shown = Person(table, []).play()
+    assert is_terminal(table.state)
+    assert "Winner" in shown.splitlines()[-6]
+    assert "- seat 1 places a card" in shown
+
+
+def test_lines_that_are_no_action_are_answered(table):
+    shown = Person(table, ["?", "99", "hello", "s", "u"], leave=True).play()
+    assert "place this card" in shown
+    assert "'99' is not possible now; possible are place" in shown
+    assert "'hello' is not possible now" in shown
+    assert "there is no action of yours to take back" in shown
+
+
+def test_an_action_is_taken_back_at_the_terminal(table):
+    Person(table, ["15", "u"], leave=True).play()
+    assert table.acting == 0
+    assert C15 in list_legal_actions(table.state)
+
+
+@pytest.mark.parametrize(
+    ("line", "action"), [("7", 17), ("bid 7", 17), ("p", PASS), ("pass", PASS), ("-", PASS), ("P", PASS)]
+)
+def test_a_bid_or_a_pass_is_read(table, line, action):
+    while table.state.phase == PLACE:
+        play_on(table, 1)
+        table.play_players()
+    assert read_action(table, line) == action
+
+
+@pytest.mark.parametrize("line", ["0", "-3", "bid", "15", "x", "\u0661", "1" * 6000, "1_0", " "])
+def test_what_is_no_bid_is_refused(tmp_path, line):
+    table = open_table(("human", "human", "human"), tmp_path / "game.txt", seed=1)
+    while table.state.phase == PLACE:
+        table.act(table.acting, list_legal_actions(table.state)[0], table.version)
+    table.act(table.acting, PASS + 15, table.version)
+    with pytest.raises(ValueError, match="is not possible now; possible are pass"):
+        read_action(table, line)
+
+
+def test_several_people_take_turns_at_one_terminal(tmp_path):
+    table = open_table(("human", "human", "ev"), tmp_path / "game.txt", seed=1)
+    shown = Person(table, []).play()
+    assert "Seat 1 is to act. Let that person sit down" in shown
+
+
+def test_ctrl_d_leaves_and_says_how_to_go_on(tmp_path):
+    command = [sys.executable, "-m", "agents", "play", "--terminal", "--game", str(tmp_path / "g.txt"), "--seed", "1"]
+    command += ["--players", "human", "anchor", "ev"]
+    done = subprocess.run(command, input="", capture_output=True, text=True, check=True)
+    assert f"play --game {tmp_path / 'g.txt'} --terminal" in done.stdout
+    again = subprocess.run([*command[:7], "--players", "human", "ev", "ev"], input="", capture_output=True, text=True)
+    assert again.returncode == 0
+
+
+# --- what a seat is sent ----------------------------------------------------------------------------------------------
+
+
+def test_a_seat_is_sent_the_same_in_all_worlds_that_it_thinks_possible(tmp_path):
+    players = ("human", "human", "human", "ev")
+    table, rng, compared = open_table(players, tmp_path / "game.txt", seed=2), np.random.default_rng(1), 0
+    for _ in range(25):
+        table.play_players()
+        for seat in range(3):
+            sent = json.dumps(describe_table(table, seat, 0))
+            world = resample(redact(table.game.final_states(), seat), rng)
+            other = Table(table.seating, table.game.setup, tmp_path / "other.txt", game=rebuild(table, world), seed=2)
+            other.version = table.version
+            compared += other.game != table.game
+            assert json.dumps(describe_table(other, seat, 0)) == sent
+        table.act(table.acting, list_legal_actions(table.state)[0], table.version)
+    assert compared > 60
+
+
+def rebuild(table: Table, world: np.ndarray):
+    """Return the game of a table as it would be if `world` were its state."""
+    from experiments.checks.pairs import Pair, rebuild_game
+    from experiments.checks.random_games import Played
+
+    states = np.array([state.copy() for _, state in table.game.states()], world.dtype)
+    return rebuild_game(Pair(Played(table.game, states), len(states) - 1, 0), world[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "JSON text"),
+        (b"[1]", "an object with version, action"),
+        (b'{"version": 1}', "an object with version, action"),
+        (b'{"version": 1, "action": 2, "seat": 3}', "an object with version, action"),
+        (b'{"version": 1, "action": "2"}', "are integers"),
+        (b'{"version": 1, "action": true}', "are integers"),
+        (b'{"version": 1, "action": 1e2}', "are integers"),
+        (b'{"version": 1, "action": 99999999999}', "are integers"),
+        (b"{" * 900, "JSON text"),
+        (b" " * 1001, "at most 1000 bytes"),
+        (b"\xff\xfe", "JSON text"),
+    ],
+)
+def test_a_message_that_is_no_action_is_refused(body, message):
+    with pytest.raises(ValueError, match=message):
+        read_message(body, "version", "action")
