@@ -51,7 +51,9 @@ def render_table(table: Table, seat: int, *, hints: bool) -> str:
 def render_rules() -> str:
     """Return the page of the rules, with pictures of all cards."""
     text = _RULES.read_text(encoding="utf-8")
-    body = MarkdownIt().enable("table").render(text.replace("](exact_rules.md)", "](#)"))
+    body = MarkdownIt().enable("table").render(text.replace("[exact rules](exact_rules.md)", "exact rules"))
+    body = body.replace("<table>", '<div class="scroll" tabindex="0" role="group" aria-label="example"><table>')
+    body = body.replace("</table>", "</table></div>")
     picture = _draw_all_cards().markup
     first, rest = body.split("</h2>", 1)
     return Template(_read("rules.html")).substitute(style=write_style(), body=f"{first}</h2>{picture}{rest}")

@@ -46,7 +46,11 @@ def _draw_table(table: Table) -> Node:
         for k, row in enumerate(table.rows)
     ]
     body = (Node("thead", {}, (Node("tr", {}, tuple(heads)),)), Node("tbody", {}, tuple(rows)))
-    return Node("div", {"class": "scroll"}, (Node("table", {}, (Node("caption", text=table.title), *body)),))
+    return Node(
+        "div",
+        {"class": "scroll", "tabindex": "0", "role": "group", "aria-label": table.title},
+        (Node("table", {}, (Node("caption", text=table.title), *body)),),
+    )
 
 
 @cache
