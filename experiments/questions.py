@@ -21,6 +21,7 @@ GROUPS = {
         "anatomy": Verb("experiments.game.anatomy", "What are a seat, a card and a mouse card worth?"),
         "speed": Verb("experiments.speed.environment", "How fast is the environment?"),
         "player-speed": Verb("experiments.speed.players", "How fast do the players decide?"),
+        "pictures": Verb("experiments.speed.pictures", "How fast are pictures, replays and reviews?"),
         "training-speed": Verb("experiments.speed.training", "How much of its time does training spend in networks?"),
     },
     "release checks": {
@@ -31,6 +32,7 @@ GROUPS = {
         "endurance": Verb("experiments.checks.endurance", "Does memory stay flat over a billion decisions?"),
         "kills": Verb("experiments.checks.kills", "Do training runs and tournaments survive being killed?"),
         "mutants": Verb("experiments.checks.mutants", "Do the tests notice a change of the code?"),
+        "review-honesty": Verb("experiments.checks.review_honesty", "Are reviews of games honest?"),
         "soundness": Verb("experiments.checks.soundness", "Are the statistics of the arena correct?"),
     },
     "builds": {

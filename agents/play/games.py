@@ -25,8 +25,8 @@ from felicity_env.setups import choose_setup
 class Config:
     """Play games between players, and save each of them as a file in text notation."""
 
-    players: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Code of each player, such as `net ev ev ev`, or run folders; their number selects the setup."""
+    players: Annotated[tuple[str, ...], tyro.conf.Positional] = ("net", "ev", "ev", "ev")
+    """Code of each player, or run folders; their number selects the setup."""
     setup: str | None = None
     """Name of a setup, or a file with one. Default: the standard setup for this number of players."""
     num_deals: int = 5

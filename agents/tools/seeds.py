@@ -25,4 +25,5 @@ SEEDS = {
     "damage": 2**62 + 5,
     "endurance": 2**62 + 6,
     "kills": 2**62 + 7,
+    "review-honesty": 2**62 + 8,
 }

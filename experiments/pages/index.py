@@ -232,6 +232,25 @@ def _answer_endurance(results: Sequence[Result]) -> str:
     return f"memory grew by {', '.join(texts)}"
 
 
+def _answer_review_honesty(results: Sequence[Result]) -> str:
+    counts = results[0]["results"]["counts"]
+    return (
+        f"{counts['blunders flagged']} of {counts['blunders']} planted blunders are flagged, and "
+        f"{counts['identical actions flagged']} of {counts['identical actions']} decisions between identical actions; "
+        f"{counts['estimates that hold'] / counts['estimates']:.1%} of the 95 % intervals hold"
+    )
+
+
+def _answer_pictures(results: Sequence[Result]) -> str:
+    result = results[0]["results"]
+    replay, svg, pixels = result["replays"]["4"], result["svg_milliseconds"], result["rgb_array_milliseconds"]
+    return (
+        f"{svg['value']:.1f} ms for a picture, {pixels['value']:.0f} ms for its pixels, "
+        f"{replay['bytes'] / 1000:.0f} KB for a replay of {replay['decisions']} decisions, "
+        f"{result['review_seconds']['value']:.0f} s for a review"
+    )
+
+
 def _answer_soundness(results: Sequence[Result]) -> str:
     result = results[0]["results"]
     coverage = " and ".join(f"{row['covered']['value']:.1%}" for row in result["coverage"])
@@ -269,6 +288,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "anatomy": _answer_anatomy,
     "speed": _answer_speed,
     "player-speed": _answer_player_speed,
+    "pictures": _answer_pictures,
     "training-speed": _answer_training_speed,
     "invariants": _answer_check("no invariant is violated", {"games": "games", "decisions": "decisions"}),
     "leaks": _answer_check(
@@ -297,6 +317,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
         "all ended with the same bits as runs that were never killed, and no process was left",
         {"kills of training": "kills of training runs", "kills of tournaments": "of tournaments"},
     ),
+    "review-honesty": _answer_review_honesty,
     "soundness": _answer_soundness,
     "reference": _answer_reference,
     "tune": _answer_tune,

@@ -6,7 +6,7 @@ between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -40,11 +40,15 @@ from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, Game, 
 from felicity_env.game import CARD_VALUES, MAX_BID, NUM_CARDS, PASS
 from felicity_env.notation import card_text, dumps
 from felicity_env.observation import AT
+from felicity_env.render.scene import Scene, build_view_scene
+from felicity_env.render.svg import draw_svg
+from felicity_env.render.text import draw_text
 from felicity_env.setups import STANDARD_PLAYERS
 
 EXPERIMENTS = Path(__file__).resolve().parent.parent
 ROOT = EXPERIMENTS.parent
 README, INDEX, DOCS = ROOT / "README.md", EXPERIMENTS / "README.md", ROOT / "docs"
+PICTURE = DOCS / "_static" / "position.svg"
 SHOWN_SEED, SHOWN_AFTER = 8, 80  # seed of a game with a close auction; number of actions before the shown position
 SHOWN_PLAYERS = ("ev", "anchor", "ev", "anchor")
 LENGTH_PLAYERS = ("random", "anchor", "ev")
@@ -63,27 +67,36 @@ def _fence(text: str, language: str = "text") -> str:
     return f"```{language}\n{text.rstrip()}\n```"
 
 
-def _play_shown_game() -> tuple[str, Game]:
-    """Play the example game; return the shown position as text, as the acting seat sees it, and the whole game."""
-    env = felicity_v0.raw_env(num_players=4, render_mode="ansi")
+def _play_shown_game() -> Game:
+    """Play the example game."""
+    env = felicity_v0.raw_env(num_players=4)
     players = dict(zip(env.possible_agents, map(agents.make, SHOWN_PLAYERS), strict=True))
     env.reset(seed=game_seed(SHOWN_SEED, 0, 0))
-    position = ""
     while not any(env.terminations.values()):
-        if len(env.game.actions) == SHOWN_AFTER:
-            position = str(env.render())
         env.step(int(players[env.agent_selection].act(env.view())[0]))
-    return position, env.game
+    return env.game
+
+
+def _build_shown_scene() -> Scene:
+    """Build the scene of a position in the example game, as the acting seat sees it."""
+    game = _play_shown_game()
+    state = replace(game, actions=game.actions[:SHOWN_AFTER]).final_states()[0]
+    return build_view_scene(state, int(state.seat))
+
+
+def render_picture() -> str:
+    """Return a picture of a position in the example game as SVG."""
+    return draw_svg(_build_shown_scene())
 
 
 def render_position() -> str:
-    """Return Markdown of a position in the example game, as the acting seat sees it."""
-    return _fence(_play_shown_game()[0])
+    """Return Markdown of the same position as text."""
+    return _fence(draw_text(_build_shown_scene()))
 
 
 def render_notation() -> str:
     """Return Markdown of the example game in text notation."""
-    return _fence(dumps(_play_shown_game()[1]))
+    return _fence(dumps(_play_shown_game()))
 
 
 def render_length() -> str:
@@ -144,8 +157,9 @@ def render_players() -> str:
 
 Parts = Mapping[str, Callable[[], str]]
 PAGES: dict[Path, Parts] = {
-    README: {"position": render_position, "my_bot": render_my_bot, "standings": render_standings},
+    README: {"my_bot": render_my_bot, "standings": render_standings},
     DOCS / "environment.md": {
+        "position": render_position,
         "notation": render_notation,
         "length": render_length,
         "observation": render_observation,
@@ -190,7 +204,8 @@ def render(page: Path, text: str) -> str:
 
 def main(config: Config) -> int:
     """Write the generated parts of all pages, or check that they are up to date; return the exit status."""
-    stale = {page: after for page in PAGES if (after := render(page, before := page.read_text())) != before}
+    rendered = {page: render(page, page.read_text()) for page in PAGES} | {PICTURE: render_picture()}
+    stale = {page: after for page, after in rendered.items() if not page.exists() or page.read_text() != after}
     for page, after in stale.items():
         if config.check:
             print_error(f"{page} is not as rendered: run python -m experiments pages")

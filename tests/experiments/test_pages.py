@@ -54,7 +54,11 @@ def test_command_and_its_options_exist(module: str, arguments: str) -> None:
 def test_the_readme_fits_on_few_screens_and_shows_a_picture_at_once() -> None:
     lines = TEXT.splitlines()
     assert len(lines) <= 170
-    assert lines.index("<!-- end position -->") <= 41
+    assert any(line.startswith("![") and "position.svg" in line for line in lines[:40])
+
+
+def test_the_picture_is_as_drawn_now() -> None:
+    assert render.PICTURE.read_text() == render.render_picture()
 
 
 @pytest.mark.parametrize("page", render.PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
