@@ -184,7 +184,7 @@ def judge(counts: Mapping[str, int]) -> dict[str, int]:
     low, high = INTERVALS_HOLD
     is_calibrated = low <= counts["estimates that hold"] / counts["estimates"] <= high
     return {
-        "blunders not flagged": missed if missed > (1 - BLUNDERS_FLAGGED) * counts["blunders"] else 0,
+        "blunders not flagged": missed if counts["blunders flagged"] < BLUNDERS_FLAGGED * counts["blunders"] else 0,
         "identical actions flagged": identical if identical > IDENTICAL_FLAGGED * counts["identical actions"] else 0,
         "intervals that do not hold": 0 if is_calibrated else missing,
     }
