@@ -34,7 +34,7 @@ from felicity_env.random_stream import check_seed, decision_seed, game_seed
 from felicity_env.render.modes import RENDER_METADATA, check_render_mode, render
 from felicity_env.render.text import render_everything
 from felicity_env.rewards import reward_code, step_rewards
-from felicity_env.setups import choose_setup
+from felicity_env.setups import choose_setup, setup_name
 
 _ILLEGAL = -2
 _IN_PLAY = (  # attributes that change during a game; `clone` copies them
@@ -350,6 +350,9 @@ class raw_env(AECEnv):
         """
         seat = self._seats[self.agent_selection]
         return render(self._get_states()[0], seat, self.render_mode, open_mice=self.open_mice)
+
+    def __repr__(self) -> str:
+        return f"<felicity_v0.raw_env, {setup_name(self.setup)}>"
 
     def _repr_html_(self) -> str | None:
         """Return the picture that a notebook shows: the table as the agent to act may know it."""

@@ -34,7 +34,7 @@ from agents.tools.files import UserError
 from felicity_env.game_record import action_text
 from felicity_env.notation import dumps
 
-WAIT = 20.0  # seconds that a page waits for news before it asks again
+WAIT = 2.0  # seconds that a page waits for news before it asks again; Ctrl-C waits as long
 JUDGE = "net"  # player that gives hints and reviews
 _EVERYWHERE = ("0.0.0.0", "::", "")
 
@@ -242,7 +242,7 @@ def serve(table: Table, *, host: str, port: int, hints: bool, browser: bool) -> 
         server.create_app([host, "localhost"]),
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=16_384,
     )
     uvicorn.Server(config).run(sockets=[listening])
