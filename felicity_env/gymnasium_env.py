@@ -22,7 +22,7 @@ from felicity_env.game_record import is_integer, to_actions
 from felicity_env.learners import SingleLearnerGames, check_opponents
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, VERSIONS
 from felicity_env.player import Player, RandomPlayer
-from felicity_env.render.modes import RENDER_METADATA, check_render_mode, render
+from felicity_env.render.modes import RENDER_METADATA, RENDER_MODES, check_render_mode, render
 from felicity_env.setups import choose_setup
 
 ILLEGAL = {
@@ -43,7 +43,8 @@ class SeatVectorEnv(VectorEnv):
     other seats, or a list with one player for each of them, clockwise from the learner; by default a uniformly random
     player. illegal: what an illegal action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice:
     show the learner the mice of the other seats. setup: a `Setup`, the name of one in `SETUPS`, or a .json file.
-    threads: number of CPU threads used for each step. render_mode: must be None.
+    threads: number of CPU threads used for each step. render_mode: "ansi", "svg", "rgb_array" or None; `render` returns
+    a tuple with one picture for each game, as its learner may know it.
 
     Observations are new arrays each step, float32 [B, OBS_SIZE]; actions are integers [B] from 0 to 73. `infos` has
     `action_mask` int8 [B, NUM_ACTIONS] and `seat` int64 [B]; when games finish, also `final_obs` and `final_info`
@@ -51,7 +52,8 @@ class SeatVectorEnv(VectorEnv):
     """
 
     metadata = {  # noqa: RUF012 - as Gymnasium has it
-        "render_modes": [],
+        **RENDER_METADATA,
+        "render_modes": [mode for mode in RENDER_MODES if mode != "human"],  # which is for one game
         "autoreset_mode": AutoresetMode.SAME_STEP,
         **VERSIONS,
     }
@@ -72,9 +74,10 @@ class SeatVectorEnv(VectorEnv):
     ) -> None:
         if illegal not in ILLEGAL:
             raise ValueError(f"illegal must be one of {list(ILLEGAL)}, not {illegal!r}")
-        if render_mode is not None:
-            raise TypeError("many games cannot be rendered; make a single environment to look at one")
-        self.num_envs, self.illegal = num_envs, illegal
+        check_render_mode(render_mode)
+        if render_mode == "human":
+            raise TypeError("many games cannot be printed; make a single environment to look at one")
+        self.num_envs, self.illegal, self.render_mode = num_envs, illegal, render_mode
         self.setup = choose_setup(num_players, setup)
         self.batch = Batch(num_envs, reward=reward, open_mice=open_mice, setup=self.setup, threads=threads)
         players = check_opponents(opponents, self.setup.seats - 1)
@@ -128,6 +131,14 @@ class SeatVectorEnv(VectorEnv):
     def action_masks(self) -> np.ndarray:
         """Return the action masks of the learners, int8 [num_envs, NUM_ACTIONS]: 1 for each legal action."""
         return self.games.action_masks.copy()
+
+    def render(self) -> tuple[Any, ...] | None:  # type: ignore[override]
+        """Return what `render` of a single environment returns, for each game in progress."""
+        if self.render_mode is None:
+            return None
+        batch, seats = self.batch, self.games.seats.tolist()
+        shown = zip(batch.states, seats, strict=True)
+        return tuple(render(state, seat, self.render_mode, open_mice=batch.open_mice) for state, seat in shown)
 
     def _infos(self) -> dict[str, Any]:
         infos: dict[str, Any] = {"action_mask": self.action_masks(), "seat": self.games.seats.copy()}

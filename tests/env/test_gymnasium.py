@@ -535,8 +535,8 @@ def test_rendering_without_a_mode_warns():
 def test_other_render_modes_are_refused():
     with pytest.raises(TypeError, match="render_mode"):
         SeatEnv(render_mode="depth_array")
-    with pytest.raises(TypeError, match="cannot be rendered"):
-        SeatVectorEnv(2, render_mode="ansi")
+    with pytest.raises(TypeError, match="many games cannot be printed"):
+        SeatVectorEnv(2, render_mode="human")
 
 
 def test_render_does_not_show_the_cards_that_others_placed_face_down():

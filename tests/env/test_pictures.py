@@ -23,7 +23,7 @@ from experiments.checks.pairs import Pair, draw_pairs
 from felicity_env import felicity_v0, notation
 from felicity_env.game import HIDDEN, NUM_CARDS, Setup, State
 from felicity_env.game_record import card_text
-from felicity_env.gymnasium_env import SeatEnv
+from felicity_env.gymnasium_env import SeatEnv, SeatVectorEnv
 from felicity_env.render import raster
 from felicity_env.render.html import draw_position
 from felicity_env.render.modes import RENDER_MODES
@@ -287,6 +287,16 @@ def test_gymnasium_renders_the_picture_of_the_learner():
     assert "as seat 2 sees it" in env.render()
 
 
+def test_a_vector_environment_shows_each_game_as_its_learner_may_know_it():
+    games = SeatVectorEnv(3, 4, render_mode="ansi")
+    games.reset(seed=1)
+    for _ in range(50):
+        games.step(games.action_masks().argmax(axis=1))
+    for text, state, seat in zip(games.render(), games.batch.states, games.games.seats, strict=True):
+        assert text == draw_text(build_view_scene(state, seat))
+    assert SeatVectorEnv(3, 4).render() is None
+
+
 def test_gymnasium_records_a_video(tmp_path):
     env = RecordVideo(
         gymnasium.make(SEAT, render_mode="rgb_array"), str(tmp_path / "videos"), video_length=3, disable_logger=True
@@ -308,9 +318,10 @@ def test_pettingzoo_records_a_video(tmp_path):
 
 
 def test_many_environments_give_one_picture_each():
-    games = gymnasium.make_vec(SEAT, num_envs=2, vectorization_mode="sync", render_mode="rgb_array")
-    games.reset(seed=1)
-    assert [picture.shape for picture in games.render()] == [(HEIGHT, WIDTH, 3)] * 2
+    for mode in ("sync", "vector_entry_point"):
+        games = gymnasium.make_vec(SEAT, num_envs=2, vectorization_mode=mode, render_mode="rgb_array")
+        games.reset(seed=1)
+        assert [picture.shape for picture in games.render()] == [(HEIGHT, WIDTH, 3)] * 2
     of_sb3 = make_vec_env(SEAT, n_envs=2, seed=1)
     of_sb3.reset()
     assert of_sb3.render(mode="rgb_array").shape[2] == 3
