@@ -1,5 +1,7 @@
-"""Files with games in text notation (see `felicity_env.notation`)."""
+"""Files with games in text notation (see `felicity_env.notation`), and with the names of their players in a comment."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from agents.tools.files import write_atomically
@@ -14,11 +16,30 @@ def read_game(path: Path) -> Game:
     """
     try:
         return loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text file") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
-def write_game(path: Path, game: Game, comment: str = "") -> None:
-    """Write a game to a file in text notation, with a line of comment at the end if one is given."""
-    text = dumps(game) + (f"\n# {comment}\n" if comment else "")
-    write_atomically(path, lambda part: part.write_text(text, encoding="utf-8"))
+def write_game(path: Path, game: Game, players: Sequence[str], *notes: str) -> None:
+    """Write a game to a file in text notation, with the names of its players by seat and notes in a comment."""
+    comment = "; ".join([f"players: {', '.join(players)}", *notes])
+    write_atomically(path, lambda part: part.write_text(f"{dumps(game)}\n# {comment}\n", encoding="utf-8"))
+
+
+def read_players(path: Path) -> tuple[str, ...]:
+    """Return the names of the players that `write_game` wrote, by seat, or () if the file does not have them."""
+    return tuple(_read_comment(path, r"players: ([^;]*)").split(", ")) if _read_comment(path, r"players: (.+)") else ()
+
+
+def read_seed(path: Path) -> int | None:
+    """Return the seed that `write_game` wrote as the note `seed 5`, or None if the file does not have it."""
+    found = _read_comment(path, r".*; seed (\d{1,18})")
+    return int(found) if found else None
+
+
+def _read_comment(path: Path, pattern: str) -> str:
+    """Return what the group of a pattern matches in a comment of a file, or "" if there is no such comment."""
+    found = re.search(rf"^# {pattern}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return found[1].strip() if found else ""

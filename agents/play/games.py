@@ -55,9 +55,8 @@ def main(config: Config) -> None:
     for number, order in enumerate(seats.reshape(-1, setup.seats)):
         deal, rotation = deals[number // setup.seats], number % setup.seats
         codes = [config.players[index] for index in np.argsort(order)]
-        comment = "seats: " + ", ".join(codes)
-        if (offender := games.forfeited[number]) != NO_SEAT:
-            comment += f"; forfeited by seat {offender}"
-        write_game(config.out / f"deal{deal}-rotation{rotation}.txt", games.batch.game(number), comment)
+        offender = games.forfeited[number]
+        notes = [] if offender == NO_SEAT else [f"forfeited by seat {offender}"]
+        write_game(config.out / f"deal{deal}-rotation{rotation}.txt", games.batch.game(number), codes, *notes)
     console = Console()
     console.print(f"{len(games.states)} games are in {config.out}", highlight=False, soft_wrap=True)

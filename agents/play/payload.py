@@ -11,35 +11,31 @@ from felicity_env.game import PASS, PLACE
 from felicity_env.game_record import action_text, list_legal_actions
 from felicity_env.render.html import draw_position
 from felicity_env.render.nodes import Node, list_changes
-from felicity_env.render.scene import Scene, build_view_scene
 from felicity_env.render.story import tell_game
+from felicity_env.render.words import describe_turn
 
 MAX_MESSAGE = 1000  # bytes
-
-
-def build_scene(table: Table, seat: int, state: Any) -> Scene:
-    """Build the scene of a position as a seat of the table may know it, with the names of the players."""
-    return build_view_scene(state, seat, names=table.seating.players)
 
 
 def draw_first_position(table: Table, seat: int) -> Node:
     """Draw the position after the deal as a seat may know it; pages hold it, and are sent changes from it."""
     _, state = next(iter(table.game.states()))
-    return draw_position(build_scene(table, seat, state))
+    return draw_position(table.build_scene(seat, state))
 
 
 def describe_table(table: Table, seat: int, since: int) -> dict[str, Any]:
     """Describe the game for the page of a seat.
 
     since: number of actions that the page has shown already; the positions after it are sent. The values are those of
-    JSON: `version`, `first` (number of the first position sent), `positions` (changes from the position after the deal,
-    and the events that led there), `moves` (all events so far), `choices` (what the seat can do now) and `over`.
+    JSON: `version`, `first` (number of the first position sent), `positions` (changes from the position after the
+    deal), `moves` (all events so far), `choices` (what the seat can do now), `acting`, `over`, `turn` (who is to act,
+    or who won, in words) and `can_take_back`.
     """
     game = table.game
     first, states = draw_first_position(table, seat), [state.copy() for _, state in game.states()]
     moves = list(tell_game(game, seat))
     since = max(0, min(since, len(game.actions)))
-    shown = [draw_position(build_scene(table, seat, state)) for state in states[since:]]
+    shown = [draw_position(table.build_scene(seat, state)) for state in states[since:]]
     return {
         "version": table.version,
         "first": since,
@@ -48,6 +44,7 @@ def describe_table(table: Table, seat: int, since: int) -> dict[str, Any]:
         "choices": list_choices(table, seat),
         "acting": table.acting,
         "over": table.acting is None,
+        "turn": describe_turn(table.build_scene(seat)),
         "can_take_back": len(table.seating.humans) == 1 and table.find_last_action(seat) is not None,
     }
 
@@ -61,7 +58,7 @@ def list_choices(table: Table, seat: int) -> dict[str, Any] | None:
     if state.phase == PLACE:
         return {"cards": [[action, action_text(action)] for action in legal]}
     bids = [action - PASS for action in legal if action > PASS]
-    pays = int(build_scene(table, seat, state).pass_pays)
+    pays = int(table.build_scene(seat, state).pass_pays)
     return {"pass": PASS, "pays": pays, "lowest": bids[0] if bids else 0, "highest": bids[-1] if bids else 0}
 
 

@@ -4,8 +4,10 @@ The command opens a table in the browser; with `--terminal` it plays line by lin
 interrupted game goes on with the same file.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -24,14 +26,16 @@ class Config:
     """Play a game against players of this project, in the browser or at the terminal."""
 
     players: tuple[str, ...] = ()
-    """Players by seat: `human`, `easy`, `medium`, `hard` or codes of players, such as `human net human ev`; 3 to 5.
-    Default: those of the saved game, or `human net net net`."""
+    """Players by seat, 3 to 5: `human`, or codes of players, such as `human net human ev`; `easy` is `greedy`, `medium`
+    is `ev` and `hard` is `net`. Default: those of the saved game, or `human net net net`."""
     terminal: bool = False
     """Play line by line at the terminal, instead of in the browser."""
     game: Path | None = None
     """File of the game in text notation. If it exists, the game goes on. Default: a new file in runs/play."""
     seed: int | None = None
     """Seed of the deal and of the players. Default: a random one."""
+    open_mice: bool = False
+    """Show how many mice all seats hold, which follows from public payments."""
     hints: bool = False
     """Show what the reference player would do at your decisions."""
     host: str = "127.0.0.1"
@@ -50,24 +54,29 @@ def main(config: Config) -> None:
     """Play the game, and say where it is saved and how it goes on."""
     file = config.game or Path("runs/play") / f"{datetime.now():%Y-%m-%d-%H%M%S}.txt"
     players = config.players or (() if file.exists() else (HUMAN, "net", "net", "net"))
-    table = open_table(players, file, seed=config.seed)
+    play = _prepare_terminal(config) if config.terminal else _prepare_server(config)
+    table = open_table(players, file, seed=config.seed, open_mice=config.open_mice)
     try:
-        if config.terminal:
-            play_at_terminal(table)
-        else:
-            _serve(table, config)
+        play(table)
     except KeyboardInterrupt:
         print()
     _say_what_next(table, config)
 
 
-def _serve(table: Table, config: Config) -> None:
-    """Play in the browser until Ctrl-C; raise `UserError` if the extra `play` is not installed."""
+def _prepare_terminal(config: Config) -> Callable[[Table], None]:
+    return partial(play_at_terminal, hints=config.hints)
+
+
+def _prepare_server(config: Config) -> Callable[[Table], None]:
+    """Begin to listen for browsers, and return a function that serves a table to them until Ctrl-C.
+
+    Raises `UserError` if the address cannot be listened on, or the extra `play` is not installed.
+    """
     try:
-        from agents.play.server import serve
+        from agents.play.server import listen, serve
     except ImportError as error:
         raise UserError(f"{_NEEDS} ({error})") from error
-    serve(table, host=config.host, port=config.port, hints=config.hints, browser=config.browser)
+    return partial(serve, listening=listen(config.host, config.port), hints=config.hints, browser=config.browser)
 
 
 def _say_what_next(table: Table, config: Config) -> None:

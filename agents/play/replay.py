@@ -13,9 +13,9 @@ import numpy as np
 import tyro
 from rich.console import Console
 
-from agents.arena.game_file import read_game
+from agents.arena.game_file import read_game, read_players
 from agents.tools.files import UserError, write_atomically
-from agents.tools.settings import check_at_least, check_positive
+from agents.tools.settings import check_at_least, check_positive, require
 from felicity_env.game_record import Game
 from felicity_env.render.film import draw_frames, write_gif, write_mp4
 from felicity_env.render.replay import replay_html
@@ -51,7 +51,11 @@ class Config:
 
     def __post_init__(self) -> None:
         check_positive(self, "seconds")
-        check_at_least(self, **({} if self.seat is None else {"seat": 0}))
+        check_at_least(self, seat=0)
+        for path, ending in ((self.gif, ".gif"), (self.mp4, ".mp4")):
+            require(
+                path is None or path.suffix == ending, f"--{ending[1:]} needs a file that ends in {ending}, not {path}"
+            )
 
 
 def main(config: Config) -> None:
@@ -62,7 +66,8 @@ def main(config: Config) -> None:
     written = [*_write_pictures(config, game), *_write_films(config, game)]
     if config.out is not None or not written:
         path = config.out or config.game.with_suffix(".html")
-        html = replay_html(game, config.seat, open_mice=config.open_mice, hide_later=config.hide_later)
+        options = {"open_mice": config.open_mice, "hide_later": config.hide_later, "names": read_players(config.game)}
+        html = replay_html(game, config.seat, **options)
         write_atomically(path, lambda part: part.write_text(html, encoding="utf-8"))
         written.append(path)
     for path in written:

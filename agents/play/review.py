@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-from agents.arena.game_file import read_game
+from agents.arena.game_file import read_game, read_players
 from agents.play.explanation import Candidate, make_policy
 from agents.play.review_game import Review, ReviewedDecision, describe_flaw, review_game, summarize
 from agents.play.review_page import render_review
@@ -56,7 +56,7 @@ def main(config: Config) -> None:
 
         review = review_game(game, config.seat, player, worlds=config.worlds, seed=config.seed, report=report)
     page = config.out or config.game.with_name(f"{config.game.stem}-seat{config.seat}.html")
-    html = render_review(review, config.player)
+    html = render_review(review, config.player, read_players(config.game))
     write_atomically(page, lambda part: part.write_text(html, encoding="utf-8"))
     write_json(page.with_suffix(".json"), describe_review(review, config))
     for sentence in [*summarize(review), *map(describe_flaw, review.flagged[1:])]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from agents.mixture import PolicyPlayer
 from agents.play.explanation import Candidate, Explanation, explain_decision
-from felicity_env.game import MAX_SEATS, is_terminal, num_legal_actions
+from felicity_env.game import MAX_SEATS, is_terminal, num_legal_actions, rank, score
 from felicity_env.game_record import Game, action_text
 from felicity_env.rewards import reward_code, step_rewards
 
@@ -119,7 +119,7 @@ def summarize(review: Review) -> list[str]:
     first = review.decisions[0].explanation
     effect = sum(each.effect for each in review.decisions)
     luck = sum(each.luck or 0.0 for each in review.decisions)
-    result = "The game is not over" if review.result is None else f"It won {review.result:.2f} of the victory"
+    result = "The game is not over" if review.result is None else _describe_result(review)
     sentences = [
         f"Before its first decision, seat {review.seat} would win {first.value.value:.2f} on average.",
         f"{result}: compared with the judge's play, its {len(review.decisions)} decisions brought {effect:+.2f}, and "
@@ -131,6 +131,14 @@ def summarize(review: Review) -> list[str]:
     count = len(review.flagged)
     flagged = "1 decision is" if count == 1 else f"{count} decisions are"
     return [*sentences, f"{flagged} flagged. {describe_flaw(worst)}"]
+
+
+def _describe_result(review: Review) -> str:
+    """Describe which place a seat came in, with how many points."""
+    state = review.game.final_states()[0]
+    place, points = int(rank(state, review.seat)), int(score(state, review.seat))
+    seats = review.game.setup.seats
+    return f"It came in place {place} of {seats}, with {points} points (a win share of {review.result:.2f})"
 
 
 def describe_flaw(decision: ReviewedDecision) -> str:

@@ -1,6 +1,5 @@
 """Page of a review: the replay of the game, the summary, and every reviewed decision, the flagged ones first."""
 
-from collections.abc import Iterator
 from html import escape
 
 from agents.play.explanation import Candidate, list_beliefs, write_difference
@@ -12,33 +11,44 @@ from felicity_env.render.replay import replay_html
 _METHOD = (
     "The judge is the player {player}. A value is the win share of the seat if all seats play on as the judge does, in "
     "worlds drawn from what the seat knew. The actions of a decision are compared in the same worlds; their intervals "
-    "hold at once in 95 %. Beliefs by actions suppose that the others play as the judge does, which people do not."
+    "hold at once in 95 %. Decisions have the numbers of the list of moves. Beliefs by actions suppose that the others "
+    "play as the judge does, which people do not."
 )
 
 
-def render_review(review: Review, player: str) -> str:
+def render_review(review: Review, player: str, names: tuple[str, ...] = ()) -> str:
     """Return the page of a review as the text of an HTML file.
 
-    player: code of the player that judged, for the reader. If the game is not over, the page holds only what the seat
-    may know.
+    player: code of the player that judged, for the reader. names: name of the player in each seat. If the game is not
+    over, the page holds only what the seat may know. It begins at the dearest flagged decision.
     """
-    sections = "".join(_write_sections(review, player))
-    seat = review.seat if review.result is None else None
-    return replay_html(review.game, seat, first_view=review.seat, below=sections)
+    return replay_html(
+        review.game,
+        review.seat if review.result is None else None,
+        names=names,
+        title=f"Felicity: review of seat {review.seat}",
+        first_view=review.seat,
+        start=review.flagged[0].explanation.decision - 1 if review.flagged else 0,
+        above=_write_summary(review, player),
+        below=_write_decisions(review),
+    )
 
 
-def _write_sections(review: Review, player: str) -> Iterator[str]:
-    yield f"<section><h2>Review of seat {review.seat}</h2>"
-    yield "".join(f"<p>{escape(sentence)}</p>" for sentence in summarize(review))
-    yield f'<p class="note">{escape(_METHOD.format(player=player))}</p></section>'
-    flagged = review.flagged
-    if flagged:
-        yield "<section><h2>Flagged decisions</h2>"
-        yield "".join(_write_decision(each, is_open=True) for each in flagged)
-        yield "</section>"
-    yield "<section><h2>All decisions</h2>"
-    yield "".join(_write_decision(each, is_open=False) for each in review.decisions if not each.is_flagged)
-    yield "</section>"
+def _write_summary(review: Review, player: str) -> str:
+    sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in summarize(review))
+    links = "".join(
+        f'<li><a href="#d={each.explanation.decision - 1}">{escape(describe_flaw(each))}</a></li>'
+        for each in review.flagged
+    )
+    note = f'<p class="note">{escape(_METHOD.format(player=player))}</p>'
+    return f"<section>{sentences}<ul>{links}</ul>{note}</section>" if links else f"<section>{sentences}{note}</section>"
+
+
+def _write_decisions(review: Review) -> str:
+    flagged = "".join(_write_decision(each, is_open=True) for each in review.flagged)
+    others = "".join(_write_decision(each, is_open=False) for each in review.decisions if not each.is_flagged)
+    first = f"<section><h2>Flagged decisions</h2>{flagged}</section>" if flagged else ""
+    return f"{first}<section><h2>All other decisions</h2>{others}</section>"
 
 
 def _write_decision(decision: ReviewedDecision, *, is_open: bool) -> str:
@@ -60,7 +70,7 @@ def _write_decision(decision: ReviewedDecision, *, is_open: bool) -> str:
 
 def _write_candidates(decision: ReviewedDecision) -> str:
     rows = [_list_cells(candidate, decision) for candidate in decision.explanation.candidates]
-    heads = ["action", "probability", "win share", "more than taken", "interval"]
+    heads = ["action", "judge plays it", "win share", "more than taken", "interval"]
     return write_table("Plausible actions", heads, rows)
 
 

@@ -25,17 +25,17 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from agents.play.explanation import make_policy
+from agents.play.hints import JUDGE, describe_hint
 from agents.play.payload import MAX_MESSAGE, describe_table, read_message
 from agents.play.play_page import HEADERS, render_rules, render_table
 from agents.play.review_game import review_game
 from agents.play.review_page import render_review
 from agents.play.table import Table
 from agents.tools.files import UserError
-from felicity_env.game_record import action_text
 from felicity_env.notation import dumps
 
 WAIT = 2.0  # seconds that a page waits for news before it asks again; Ctrl-C waits as long
-JUDGE = "net"  # player that gives hints and reviews
+_NO_TABLE = "there is no table at this address; open the one that the command printed"
 _EVERYWHERE = ("0.0.0.0", "::", "")
 
 
@@ -72,7 +72,7 @@ class TableServer:
         """Answer with the page of a seat."""
         seat = self._find_seat(request)
         if seat is None:
-            return _refuse("there is no table at this address", 404)
+            return _refuse(_NO_TABLE, 404)
         return HTMLResponse(render_table(self.table, seat, hints=self.hints), headers=HEADERS)
 
     async def show_rules(self, request: Request) -> Response:
@@ -83,7 +83,7 @@ class TableServer:
         """Answer with the position and all that happened since `since`; wait for news if the page has `version`."""
         seat = self._find_seat(request)
         if seat is None:
-            return _refuse("there is no table at this address", 404)
+            return _refuse(_NO_TABLE, 404)
         try:
             since, version = (int(request.query_params.get(name, "-1")[:10]) for name in ("since", "version"))
         except ValueError:
@@ -119,7 +119,7 @@ class TableServer:
         """Read a message, change the table by `work(seat, message)`, and answer with the table as the seat sees it."""
         seat = self._find_seat(request)
         if seat is None:
-            return _refuse("there is no table at this address", 404)
+            return _refuse(_NO_TABLE, 404)
         try:
             message = read_message(await _read_body(request), *keys)
             async with self._lock:
@@ -133,19 +133,19 @@ class TableServer:
     # --- help ---
 
     async def show_hint(self, request: Request) -> Response:
-        """Answer with the probabilities of the judge's actions at the decision of a seat, if hints are on."""
+        """Answer with what the reference player would do at the decision of a seat, if hints are on."""
         seat = self._find_seat(request)
         if seat is None or not self.hints:
             return _refuse("there are no hints at this table", 404)
         async with self._lock:
             if self.table.acting != seat:
                 return _refuse("it is not your turn", 409)
-            return JSONResponse(await run_in_threadpool(list_hints, self.table))
+            return JSONResponse({"hint": await run_in_threadpool(describe_hint, self.table)})
 
     async def show_notation(self, request: Request) -> Response:
         """Answer with the notation of the game, once it is over."""
         if self._find_seat(request) is None:
-            return _refuse("there is no table at this address", 404)
+            return _refuse(_NO_TABLE, 404)
         if self.table.acting is not None:
             return _refuse("the notation shows all cards; it can be read when the game is over", 403)
         return PlainTextResponse(dumps(self.table.game))
@@ -154,7 +154,7 @@ class TableServer:
         """Begin the review of a seat, once the game is over."""
         seat = self._find_seat(request)
         if seat is None:
-            return _refuse("there is no table at this address", 404)
+            return _refuse(_NO_TABLE, 404)
         if self.table.acting is not None:
             return _refuse("the game can be reviewed when it is over", 403)
         if seat not in self._reviews:
@@ -169,7 +169,8 @@ class TableServer:
         def report(done: int, total: int) -> None:
             state.update(done=done, total=total)
 
-        state["page"] = render_review(review_game(self.table.game, seat, make_policy(JUDGE), report=report), JUDGE)
+        review = review_game(self.table.game, seat, make_policy(JUDGE), report=report)
+        state["page"] = render_review(review, JUDGE, self.table.seating.players)
 
     async def show_review(self, request: Request) -> Response:
         """Answer with the page of the review, or how far it is."""
@@ -182,17 +183,6 @@ class TableServer:
     def _describe_review(self, seat: int) -> Response:
         state = self._reviews[seat]
         return JSONResponse({"done": state["done"], "total": state["total"], "ready": state["page"] is not None})
-
-
-def list_hints(table: Table) -> list[tuple[str, float]]:
-    """Return the likeliest actions of the judge at the decision to come, with their probabilities."""
-    probabilities = make_policy(JUDGE).probabilities(table.view())[0]
-    order = (-probabilities).argsort()[:5]
-    return [
-        (action_text(int(action)), round(float(probabilities[action]), 3))
-        for action in order
-        if probabilities[action] > 0.005
-    ]
 
 
 async def _read_body(request: Request) -> bytes:
@@ -225,9 +215,9 @@ def listen(host: str, port: int) -> socket.socket:
         raise UserError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
 
 
-def serve(table: Table, *, host: str, port: int, hints: bool, browser: bool) -> None:
-    """Serve a table until Ctrl-C; print the address of each person."""
-    listening = listen(host, port)
+def serve(table: Table, listening: socket.socket, *, hints: bool, browser: bool) -> None:
+    """Serve a table at a socket, which `listen` made, until Ctrl-C; print the address of each person."""
+    host = listening.getsockname()[0]
     server = TableServer(table, hints=hints)
     table.play_players()
     name = f"[{host}]" if ":" in host else host

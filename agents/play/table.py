@@ -1,18 +1,18 @@
 """Table at which people and players play one game, with take-back and a file that always holds the game."""
 
-import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.arena.game_file import read_game, write_game
+from agents.arena.game_file import read_game, read_players, read_seed, write_game
 from agents.registry import check_player, make
 from agents.tools.files import UserError
 from felicity_env.game import NO_SEAT, Setup, State
 from felicity_env.game_record import Game
 from felicity_env.pettingzoo_env import raw_env
 from felicity_env.player import View
+from felicity_env.render.scene import Scene, build_view_scene
 from felicity_env.setups import choose_setup
 
 HUMAN = "human"
@@ -45,14 +45,21 @@ def check_seating(players: Sequence[str]) -> Seating:
 class Table:
     """Game in progress between people and players; `file` always holds it in text notation.
 
-    version: number that changes with every action and every take-back, so that a message about an older position is
-    noticed.
+    open_mice: whether people see how many mice all seats hold (R8.2). version: number that changes with every action
+    and every take-back, so that a message about an older position is noticed.
     """
 
     def __init__(
-        self, seating: Seating, setup: Setup, file: Path, *, game: Game | None = None, seed: int | None = None
-    ):
-        self.seating, self.file, self.version = seating, file, 0
+        self,
+        seating: Seating,
+        setup: Setup,
+        file: Path,
+        *,
+        game: Game | None = None,
+        seed: int | None = None,
+        open_mice: bool = False,
+    ) -> None:
+        self.seating, self.file, self.open_mice, self.version = seating, file, open_mice, 0
         self.seed = secrets.randbits(32) if seed is None else seed
         self._env = raw_env(setup=setup)
         self._env.reset(seed=self.seed, options={"deal": vars(game.deal)} if game else None)
@@ -77,6 +84,11 @@ class Table:
         """Seat to act, or None once the game is over."""
         seat = int(self.state.seat)
         return None if seat == NO_SEAT else seat
+
+    def build_scene(self, seat: int, state: State | None = None) -> Scene:
+        """Build the scene of a position, by default the one now, as a seat may know it, with the players' names."""
+        state = self.state if state is None else state
+        return build_view_scene(state, seat, open_mice=self.open_mice, names=self.seating.players)
 
     def view(self) -> View:
         """Return what the seat to act may know."""
@@ -120,9 +132,8 @@ class Table:
 
     def save(self) -> None:
         """Write the game, the players and the seed to the file."""
-        players = " ".join(self.seating.players)
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        write_game(self.file, self.game, f"players {players}; seed {self.seed}")
+        write_game(self.file, self.game, self.seating.players, f"seed {self.seed}")
 
     def _step(self, action: int) -> None:
         self._env.step(action)
@@ -143,7 +154,7 @@ class Table:
             raise ValueError("the game has moved on; look at the position as it is now")
 
 
-def open_table(players: Sequence[str], file: Path, *, seed: int | None = None) -> Table:
+def open_table(players: Sequence[str], file: Path, *, seed: int | None = None, open_mice: bool = False) -> Table:
     """Begin a game, or continue the one in a file that exists.
 
     players: codes by seat; () takes those that the file names. Raises `ValueError` or `UserError` if the players do not
@@ -151,18 +162,12 @@ def open_table(players: Sequence[str], file: Path, *, seed: int | None = None) -
     """
     if not file.exists():
         seating = check_seating(players)
-        table = Table(seating, choose_setup(len(players), None), file, seed=seed)
+        table = Table(seating, choose_setup(len(players), None), file, seed=seed, open_mice=open_mice)
         table.save()
         return table
     game = read_game(file)
-    names, stored_seed = _read_comment(file)
-    seating = check_seating(players or names)
+    seating = check_seating(players or read_players(file))
     if len(seating.players) != game.setup.seats:
         raise UserError(f"{file} is a game of {game.setup.seats} seats, not of {len(seating.players)}")
-    return Table(seating, game.setup, file, game=game, seed=stored_seed if seed is None else seed)
-
-
-def _read_comment(file: Path) -> tuple[tuple[str, ...], int | None]:
-    """Read the players and the seed that `Table.save` wrote below a game; return () and None where they are missing."""
-    found = re.search(r"^# players (.*); seed (\d{1,18})$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return (tuple(found[1].split()), int(found[2])) if found else ((), None)
+    seed = read_seed(file) if seed is None else seed
+    return Table(seating, game.setup, file, game=game, open_mice=open_mice, seed=seed)

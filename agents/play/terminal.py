@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+from agents.play.hints import describe_hint
 from agents.play.table import Table
 from felicity_env.game import AUCTION, PASS, PLACE
 from felicity_env.game_record import action_text, list_legal_actions
 from felicity_env.notation import parse_action
-from felicity_env.render.scene import build_view_scene
 from felicity_env.render.story import tell_game
 from felicity_env.render.text import draw_text
 
@@ -17,15 +17,21 @@ HELP = """\
   p              pass
   u              take back your last action
   s              show the table again
+  h              show what the reference player would do, if the command has --hints
   ?              show this help
-Ctrl-D leaves; the game is saved."""
+  q, or Ctrl-D   leave; the game is saved"""
 _PASSES = ("p", "pass", "-")
+_LEAVES = ("q", "quit", "exit")
+_SCREEN = "\n" * 80  # moves what another person has seen off the screen
 
 
-def play_at_terminal(table: Table, read: Callable[[str], str] = input, write: Callable[[str], None] = print) -> None:
+def play_at_terminal(
+    table: Table, read: Callable[[str], str] = input, write: Callable[[str], None] = print, *, hints: bool = False
+) -> None:
     """Play a game at the terminal until it is over, or until a person leaves by Ctrl-D.
 
-    read: asks for a line with a prompt; raises `EOFError` to leave. write: shows text.
+    read: asks for a line with a prompt; raises `EOFError` to leave. write: shows text. hints: answer `h` with what the
+    reference player would do.
     """
     told = len(table.game.actions)
     write("? shows what you can type.\n")
@@ -33,14 +39,15 @@ def play_at_terminal(table: Table, read: Callable[[str], str] = input, write: Ca
         table.play_players()
         seat = table.acting
         viewer = table.seating.humans[0] if seat is None else seat
-        if seat is not None and len(table.seating.humans) > 1:
-            read(f"Seat {seat} is to act. Let that person sit down, and press Enter.")
-        told = _tell(table, viewer, told, write)
-        write(draw_text(build_view_scene(table.state, viewer)))
-        if seat is None:
-            return
         try:
-            told = min(told, _ask(table, seat, read, write))
+            if seat is not None and len(table.seating.humans) > 1:
+                write(_SCREEN)
+                read(f"Seat {seat} is to act. Let that person sit down, and press Enter.")
+            told = _tell(table, viewer, told, write)
+            write(draw_text(table.build_scene(viewer)))
+            if seat is None:
+                return
+            told = min(told, _ask(table, seat, read, write, hints=hints))
         except EOFError:
             return
 
@@ -54,8 +61,11 @@ def _tell(table: Table, viewer: int, told: int, write: Callable[[str], None]) ->
     return len(table.game.actions)
 
 
-def _ask(table: Table, seat: int, read: Callable[[str], str], write: Callable[[str], None]) -> int:
-    """Ask a person for lines until one is an action or takes one back; return the number of actions before it."""
+def _ask(table: Table, seat: int, read: Callable[[str], str], write: Callable[[str], None], *, hints: bool) -> int:
+    """Ask a person for lines until one is an action or takes one back; return the number of actions before it.
+
+    Raises `EOFError` if the person leaves.
+    """
     while True:
         line = read(f"seat {seat}> ").strip()
         before = len(table.game.actions)
@@ -63,15 +73,19 @@ def _ask(table: Table, seat: int, read: Callable[[str], str], write: Callable[[s
             if line == "?":
                 write(HELP)
             elif line == "s":
-                write(draw_text(build_view_scene(table.state, seat)))
+                write(draw_text(table.build_scene(seat)))
             elif line == "u":
                 table.take_back(seat, table.version)
                 return len(table.game.actions)
+            elif line == "h" and hints:
+                write(describe_hint(table))
+            elif line.lower() in _LEAVES:
+                raise EOFError
             elif line:
                 table.act(seat, read_action(table, line), table.version)
                 return before
         except ValueError as error:
-            write(f"{error}. ? shows what you can type.")
+            write(f"{error}; ? shows more")
 
 
 def read_action(table: Table, line: str) -> int:
@@ -83,8 +97,9 @@ def read_action(table: Table, line: str) -> int:
     action = _parse(line, int(state.phase))
     legal = list_legal_actions(state)
     if action not in legal:
-        choices = ", ".join(action_text(each) for each in legal[:4]) + (" ..." if len(legal) > 4 else "")
-        raise ValueError(f"{line!r} is not possible now; possible are {choices}")
+        words = [action_text(each).removeprefix("place ").removeprefix("bid ") for each in legal]
+        choices = ", ".join([*words[:3], "...", words[-1]] if len(words) > 4 else words)
+        raise ValueError(f"{line!r} is not possible now; type one of {choices}")
     return action
 
 

@@ -27,7 +27,7 @@ def write_gif(path: Path, frames: Iterator[np.ndarray], *, seconds: float = 1.0)
     """Write an animated GIF that shows each frame for a number of seconds, and then begins again."""
     from PIL import Image
 
-    images = [Image.fromarray(frame).quantize(64) for frame in frames]
+    images = [Image.fromarray(frame).quantize(255, dither=Image.Dither.NONE) for frame in frames]
     images[0].save(path, "GIF", save_all=True, append_images=images[1:], duration=round(1000 * seconds), loop=0)
 
 

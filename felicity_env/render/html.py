@@ -20,7 +20,8 @@ def draw_position(scene: Scene) -> Node:
     """
     picture = draw_picture(scene, PAGE_THEME)
     picture = Node("svg", picture.attributes | {"aria-hidden": "true", "focusable": "false"}, picture.children)
-    return Node("div", {"id": "position"}, (picture, Node("div", {"class": "words"}, tuple(_write_words(scene)))))
+    words = (Node("summary", text="The table in words"), Node("div", {"class": "words"}, tuple(_write_words(scene))))
+    return Node("div", {"id": "position"}, (picture, Node("details", {"open": ""}, words)))
 
 
 def _write_words(scene: Scene) -> list[Node]:

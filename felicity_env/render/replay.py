@@ -36,28 +36,36 @@ def replay_html(
     *,
     open_mice: bool = False,
     hide_later: bool = False,
+    names: tuple[str, ...] = (),
+    title: str = "",
     first_view: int | None = None,
+    start: int = 0,
+    above: str = "",
     below: str = "",
 ) -> str:
     """Return a replay of a game, finished or not, as the text of an HTML file.
 
     seat: show only what this seat may know; the file then holds nothing else, and no notation of the game. By default
     it shows all cards and the view of every seat. open_mice: show the mice of all seats in the view of a seat.
-    hide_later: list no moves after the position shown, until the reader asks for them. first_view: seat whose view is
-    shown first. below: HTML to show below the game. Raises `ValueError` if there is no such seat or the record is
-    faulty.
+    hide_later: list no moves after the position shown, until the reader asks for them. names: name of the player in
+    each seat. title: title of the page. first_view: seat whose view is shown first. start: number of the position that
+    is shown first. above, below: HTML to show above and below the game. Raises `ValueError` if there is no such seat or
+    the record is faulty.
     """
     states = [state.copy() for _, state in game.states()]
     seats = [None, *range(game.setup.seats)] if seat is None else [seat]
     if seat is None and first_view is not None:
         seats = [first_view, *(each for each in seats if each != first_view)]
-    views = [_View(each, _draw_positions(states, each, open_mice), list(tell_game(game, each))) for each in seats]
+    views = [
+        _View(each, _draw_positions(states, each, open_mice, names), list(tell_game(game, each))) for each in seats
+    ]
     first = views[0].positions[0]
     data = {
         "rounds": _find_rounds(states),
+        "start": start,
         "views": [{"changes": _chain(first, view.positions), "moves": view.moves} for view in views],
     }
-    title = f"Felicity, {game.setup.seats} players" + ("" if seat is None else f", as seat {seat} sees it")
+    title = title or f"Felicity, {game.setup.seats} players" + ("" if seat is None else f", as seat {seat} sees it")
     return Template(read_page_file("replay.html")).substitute(
         title=escape(title),
         style=write_style(),
@@ -69,6 +77,7 @@ def replay_html(
         moves=_write_moves(data["rounds"], len(states) - 1),
         copy=_write_notation(game) if seat is None else "",
         keys=", v changes the view" if seat is None else "",
+        above=above,
         below=below,
         data=pack(data),
         scripts=read_page_file("changes.js") + read_page_file("replay.js"),
@@ -85,8 +94,8 @@ def unpack(text: str) -> Any:
     return json.loads(gzip.decompress(b64decode(text)))
 
 
-def _draw_positions(states: list[Any], seat: int | None, open_mice: bool) -> list[Node]:
-    return [draw_position(build_scene(state, seat, open_mice=open_mice)) for state in states]
+def _draw_positions(states: list[Any], seat: int | None, open_mice: bool, names: tuple[str, ...]) -> list[Node]:
+    return [draw_position(build_scene(state, seat, open_mice=open_mice, names=names)) for state in states]
 
 
 def _chain(first: Node, positions: list[Node]) -> list[list[Change]]:
@@ -120,4 +129,4 @@ def _write_moves(rounds: list[int], last: int) -> str:
 def _write_notation(game: Game) -> str:
     text = escape(notation.dumps(game))
     area = f'<textarea id="notation" hidden readonly rows="12" aria-label="notation of the game">{text}</textarea>'
-    return f'<button id="copy">Copy the notation</button>{area}'
+    return f'<button id="copy">Copy the game as text</button>{area}'

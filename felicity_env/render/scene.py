@@ -104,17 +104,19 @@ def build_view_scene(state: State, seat: int, *, open_mice: bool = False, names:
     return replace(_build(states[0], int(seat), open_mice), names=names)
 
 
-def build_full_scene(state: State) -> Scene:
+def build_full_scene(state: State, *, names: tuple[str, ...] = ()) -> Scene:
     """Build the plain values from which a position is rendered with all cards, for teaching and debugging.
 
-    Cards that are masked in `state` stay hidden.
+    Cards that are masked in `state` stay hidden. names: name of the player in each seat.
     """
-    return _build(state, None, True)
+    return replace(_build(state, None, True), names=names)
 
 
-def build_scene(state: State, seat: int | None, *, open_mice: bool = False) -> Scene:
+def build_scene(state: State, seat: int | None, *, open_mice: bool = False, names: tuple[str, ...] = ()) -> Scene:
     """Build the plain values of a position as `seat` may know it, or with all cards if `seat` is None."""
-    return build_full_scene(state) if seat is None else build_view_scene(state, seat, open_mice=open_mice)
+    if seat is None:
+        return build_full_scene(state, names=names)
+    return build_view_scene(state, seat, open_mice=open_mice, names=names)
 
 
 def _build(state: State, viewer: int | None, open_mice: bool) -> Scene:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from felicity_env.game import HIDDEN, NO_CARD
 from felicity_env.game_record import card_text, cards_text
-from felicity_env.render.scene import Scene, Slot
+from felicity_env.render.scene import CardSet, Scene, Slot
 from felicity_env.render.words import label_owner, name_owner
 
 HIDDEN_TEXT = "??"
@@ -57,10 +57,14 @@ def _build_cards(scene: Scene) -> Table:
     """Build the table of the cards of each seat and of the dummy that are not in the row."""
     columns = {
         "removed": tuple("" if cards.removed is None else _card_text(cards.removed) for cards in scene.sets),
-        "hand": tuple(HIDDEN_TEXT if cards.hand is None else cards_text(cards.hand) or NOTHING for cards in scene.sets),
+        "hand": tuple(_hand_text(cards) for cards in scene.sets),
         "placed in earlier rounds": tuple(cards_text(cards.played) or NOTHING for cards in scene.sets),
     }
     return Table("Cards", tuple(label_owner(scene, cards.owner) for cards in scene.sets), columns)
+
+
+def _hand_text(cards: CardSet) -> str:
+    return HIDDEN_TEXT if cards.hand is None and cards.hand_size else cards_text(cards.hand or ()) or NOTHING
 
 
 def _slot_text(slot: Slot) -> str:

@@ -167,6 +167,43 @@ def test_events_are_announced_once_and_focus_is_on_the_next_decision(serve, page
         assert page.evaluate("document.activeElement.id") == "bid"
 
 
+def test_a_card_is_placed_by_clicking_its_picture(serve, page):
+    with serve("human", "anchor", "ev") as served:
+        page.goto(served.addresses[0])
+        page.wait_for_selector("#choices button")
+        before = served.table.game.actions
+        page.locator("#position svg > g:last-child > use[href$='-card-6']").click()
+        page.wait_for_selector("#choices input")
+        assert 6 in served.table.game.actions[len(before) :]
+
+
+def test_a_small_page_does_not_scroll_away_from_the_buttons(serve, page, tmp_path):
+    page.set_viewport_size({"width": 320, "height": 640})
+    with serve("human", "anchor", "ev") as served:
+        page.goto(served.addresses[0])
+        page.wait_for_selector("#choices button")
+        assert page.evaluate("scrollY") == 0
+        page.query_selector("#choices button").click()
+        page.wait_for_selector("#choices input")
+        assert page.evaluate("scrollY") == 0
+    page.goto(write_pages(tmp_path)["replay"].as_uri())
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+    assert page.evaluate("scrollY") == 0
+
+
+def test_the_events_of_an_action_that_was_taken_back_are_not_shown(serve, page):
+    with serve("human", "anchor", "ev") as served:
+        page.goto(served.addresses[0])
+        page.select_option("#pace", "0")
+        page.wait_for_selector("#choices button")
+        page.query_selector("#choices button").click()
+        page.wait_for_selector("#choices input")
+        page.click("#take-back")
+        page.wait_for_selector("#choices button[data-action='2']")
+        assert page.inner_text("#log") == ""
+
+
 def test_a_reload_and_a_second_window_show_the_same_game(serve, page):
     with serve("human", "anchor", "ev") as served:
         page.goto(served.addresses[0])

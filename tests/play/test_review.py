@@ -87,7 +87,7 @@ def test_the_page_of_a_finished_game_opens_with_the_view_of_the_seat(net):
     game = random_game(standard_setup(3), 5).game
     page = render_review(review_game(game, 2, net, worlds=5), "net")
     assert '<option value="0">seat 2</option><option value="1">all cards</option>' in page
-    assert page.count("<details") == len(list_choices(game, 2))
+    assert page.count("<details") == 1 + len(list_choices(game, 2))  # with that of the tables
 
 
 def test_the_page_of_an_unfinished_game_holds_the_view_of_the_seat_alone(blunder):
@@ -96,7 +96,7 @@ def test_the_page_of_an_unfinished_game_holds_the_view_of_the_seat_alone(blunder
     (packed,) = re.findall(r'id="game">(.*?)</script>', page)
     assert len(unpack(packed)["views"]) == 1
     assert "<textarea" not in page
-    assert page.index("Flagged decisions") < page.index("All decisions")
+    assert page.index("Flagged decisions") < page.index("All other decisions")
 
 
 def test_the_command_writes_the_page_and_the_numbers(tmp_path, capsys):

@@ -9,7 +9,7 @@ from PIL import Image
 import agents
 from agents.__main__ import VERBS
 from agents.arena.blocks import play_blocks
-from agents.arena.game_file import read_game
+from agents.arena.game_file import read_game, read_players
 from agents.tools.command import run_verb
 from felicity_env.game import score
 from felicity_env.game_record import Game
@@ -53,7 +53,7 @@ def test_saved_games_are_those_of_a_tournament_with_the_same_seed(tmp_path, caps
             margins = [score(final, seat) - np.mean([score(final, s) for s in range(3) if s != seat]) for seat in seats]
             assert np.allclose(blocks.measures["margin"][block, rotation], margins)
             codes_by_seat = [codes[player] for player in np.argsort(seats)]
-            assert path.read_text().endswith(f"\n# seats: {', '.join(codes_by_seat)}\n")
+            assert path.read_text().endswith(f"\n# players: {', '.join(codes_by_seat)}\n")
 
 
 def test_a_number_of_players_without_a_setup_is_refused(tmp_path, capsys):
@@ -63,6 +63,21 @@ def test_a_number_of_players_without_a_setup_is_refused(tmp_path, capsys):
 
 
 # --- replay -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_names_of_the_players_are_shown(tmp_path):
+    run("games", "anchor", "ev", "ev", "--num-deals", 1, "--out", tmp_path)
+    path = tmp_path / "deal0-rotation0.txt"
+    assert read_players(path)[0] == "anchor"
+    run("replay", path)
+    assert "seat 0 (anchor)" in path.with_suffix(".html").read_text()
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path, capsys):
+    path = tmp_path / "game.txt"
+    path.write_bytes(b"\xd3\xff")
+    assert run("replay", path) == 2
+    assert capsys.readouterr().err == f"error: {path} is not a text file\n"
 
 
 def test_the_page_of_a_game_is_written_beside_it(stored, capsys):
@@ -101,6 +116,7 @@ def test_a_film_has_a_frame_for_every_position(stored, tmp_path):
         (["--seat", 3], "--seat 3: the seats of {path} are 0 to 2"),
         (["--seat", -1], "seat must be at least 0, not -1"),
         (["--svg", 13], "--svg 13: {path} has positions 0 to 12"),
+        (["--gif", "film.mp4"], "--gif needs a file that ends in .gif, not film.mp4"),
         (["--seconds", 0], "--seconds must be positive, not 0.0"),
     ],
 )

@@ -181,8 +181,8 @@ class Person:
     def write(self, text: str) -> None:
         self.shown.append(text)
 
-    def play(self) -> str:
-        play_at_terminal(self.table, self.read, self.write)
+    def play(self, **options) -> str:
+        play_at_terminal(self.table, self.read, self.write, **options)
         return "\n".join(self.shown)
 
 
@@ -196,7 +196,7 @@ def test_a_game_is_played_to_the_end_at_the_terminal(table):
 def test_lines_that_are_no_action_are_answered(table):
     shown = Person(table, ["?", "99", "hello", "s", "u"], leave=True).play()
     assert "place this card" in shown
-    assert "'99' is not possible now; possible are place" in shown
+    assert "'99' is not possible now; type one of" in shown
     assert "'hello' is not possible now" in shown
     assert "there is no action of yours to take back" in shown
 
@@ -223,7 +223,7 @@ def test_what_is_no_bid_is_refused(tmp_path, line):
     while table.state.phase == PLACE:
         table.act(table.acting, list_legal_actions(table.state)[0], table.version)
     table.act(table.acting, PASS + 15, table.version)
-    with pytest.raises(ValueError, match="is not possible now; possible are pass"):
+    with pytest.raises(ValueError, match="is not possible now; type one of"):
         read_action(table, line)
 
 
@@ -231,6 +231,37 @@ def test_several_people_take_turns_at_one_terminal(tmp_path):
     table = open_table(("human", "human", "ev"), tmp_path / "game.txt", seed=1)
     shown = Person(table, []).play()
     assert "Seat 1 is to act. Let that person sit down" in shown
+
+
+def test_people_do_not_see_what_the_one_before_them_saw(tmp_path):
+    table = open_table(("human", "human", "ev"), tmp_path / "game.txt", seed=1)
+    shown = Person(table, []).play()
+    for part in shown.split("Let that person sit down")[:-1]:
+        assert part.rpartition("\n" * 80)[2].count("FELICITY") == 0
+
+
+def test_a_person_leaves_while_another_is_to_sit_down(tmp_path):
+    table = open_table(("human", "human", "ev"), tmp_path / "game.txt", seed=1)
+    Person(table, [], leave=True).play()
+    assert table.acting is not None
+
+
+@pytest.mark.parametrize("word", ["q", "quit", "exit"])
+def test_a_person_leaves_by_a_word(table, word):
+    Person(table, [word]).play()
+    assert table.acting == 0
+
+
+def test_hints_are_given_at_the_terminal_if_they_are_wanted(table):
+    assert "The reference player would place" in Person(table, ["h"], leave=True).play(hints=True)
+    assert "'h' is not possible now" in Person(table, ["h"], leave=True).play()
+
+
+def test_the_mice_of_others_are_shown_when_they_are_wanted(tmp_path):
+    for open_mice in (False, True):
+        table = open_table(PLAYERS, tmp_path / f"{open_mice}.txt", seed=3, open_mice=open_mice)
+        scene = table.build_scene(0)
+        assert all((seat.mice is not None) == (open_mice or seat.seat == 0) for seat in scene.seats)
 
 
 def test_ctrl_d_leaves_and_says_how_to_go_on(tmp_path):

@@ -3,7 +3,7 @@
 (() => {
   const find = (name) => document.getElementById(name);
   const show = createPosition(find("position"));
-  let version = -1, shown = 0, told = 0, busy = true;
+  let version = -1, shown = 0, told = 0, busy = true, cards = new Set();
 
   const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
@@ -21,12 +21,12 @@
   }
 
   function tell(moves) {
-    if (moves.length < told) told = moves.length;
     const news = moves.slice(told).map((move) => move.join("; ") + ".");
-    if (news.length) find("log").replaceChildren(...news.slice(-8).map((text) => element("div", text)));
+    if (news.length || moves.length < told) find("log").replaceChildren(...news.slice(-8).map((text) => element("div", text)));
     told = moves.length;
     find("moves").replaceChildren(...moves.map((move, index) => element("li", `${index + 1}. ${move.join("; ")}`)));
-    find("moves").lastElementChild?.scrollIntoView({ block: "nearest" });
+    const list = find("moves").parentElement;
+    list.scrollTop = list.scrollHeight;
   }
 
   function element(tag, text, attributes = {}) {
@@ -55,7 +55,9 @@
     const form = find("choices"), choices = game.choices;
     find("take-back").disabled = !game.can_take_back;
     find("review").hidden = find("save").hidden = !game.over;
-    if (game.over) form.replaceChildren(element("strong", "The game is over."));
+    find("hint").disabled = !choices;
+    cards = new Set(choices && choices.cards ? choices.cards.map(([action]) => action) : []);
+    if (game.over) form.replaceChildren(element("strong", `The game is over. ${game.turn}`));
     else if (!choices) form.replaceChildren(element("span", `Seat ${game.acting} is to act.`));
     else if (choices.cards) form.replaceChildren(...choices.cards.map(([action, text]) => choose(text, action)));
     else form.replaceChildren(...bids(choices));
@@ -100,7 +102,7 @@
     for (;;) {
       try {
         const game = await request(`table?since=${shown}&version=${busy ? -1 : version}`);
-        if (!busy && game.version !== version) { busy = true; await display(game); busy = false; }
+        if (!busy && game.version > version) { busy = true; await display(game); busy = false; }
         if (find("trouble").dataset.lost) { delete find("trouble").dataset.lost; complain(""); }
       } catch (error) {
         find("trouble").dataset.lost = "yes";
@@ -133,10 +135,12 @@
   find("take-back").addEventListener("click", takeBack);
   find("review").addEventListener("click", review);
   find("hint").addEventListener("click", async () => {
-    try {
-      const actions = await request("hint");
-      find("help").textContent = actions.map(([text, share]) => `${text}: ${Math.round(100 * share)} %`).join(", ");
-    } catch (error) { find("help").textContent = error.message; }
+    try { find("help").textContent = (await request("hint")).hint; } catch (error) { find("help").textContent = error.message; }
+  });
+  find("position").addEventListener("click", (event) => {  // a card of the hand, which is in the last group of the picture
+    const card = event.target.closest("svg > g:last-child > use");
+    const action = card && Number(card.getAttribute("href").split("-card-")[1]);
+    if (card && cards.has(action)) act(action);
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("select")) return;

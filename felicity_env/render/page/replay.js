@@ -23,10 +23,17 @@
       link.textContent = moves[number].join("; ");
       move.hidden = find("hide").checked && number + 1 > now;
       if (isNow) link.setAttribute("aria-current", "step"); else link.removeAttribute("aria-current");
-      if (isNow) link.scrollIntoView({ block: "nearest" });
+      if (isNow) reveal(link);
     }
     for (const heading of document.querySelectorAll(".moves h3"))
       heading.hidden = find("hide").checked && data.rounds[heading.dataset.round] >= now;
+  }
+
+  // Scrolls the list of moves, and not the page, until a move is seen.
+  function reveal(link) {
+    const list = document.querySelector(".moves"), top = link.offsetTop - list.offsetTop;
+    if (top < list.scrollTop) list.scrollTop = top;
+    else if (top + link.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top + link.offsetHeight - list.clientHeight;
   }
 
   function go(number) {
@@ -40,7 +47,7 @@
     const wanted = new URLSearchParams(location.hash.slice(1));
     view = Math.max(0, Math.min(data.views.length - 1, Number(wanted.get("view")) || 0));
     if (find("view")) find("view").value = view;
-    now = clamp(Math.trunc(Number(wanted.get("d"))) || 0);
+    now = clamp(wanted.has("d") ? Math.trunc(Number(wanted.get("d"))) || 0 : data.start);
     draw();
   }
 
@@ -70,7 +77,7 @@
       area.hidden = false;
       area.select();
       try { await navigator.clipboard.writeText(area.value); } catch { document.execCommand("copy"); }
-      find("copied").textContent = "The notation is copied.";
+      find("copied").textContent = "The game is copied as text.";
     },
   };
   const keys = {
