@@ -67,7 +67,7 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         "agents/arena/blocks.py": _plan("arena", "blocks chance", "failures tournament"),
         "agents/arena/estimates.py": _plan("arena", "estimates", "ratings tournament"),
         "agents/arena/evaluate.py": _plan("arena", "evaluate", "resuming failures"),
-        "agents/play/explain.py": _plan("arena", "explain"),
+        "agents/play/explanation.py": _plan("play", "explain"),
         "agents/arena/games.py": _plan("arena", "blocks chance", "failures tournament"),
         "agents/arena/matches.py": _plan("arena", "tournament", "parts resuming"),
         "agents/arena/parts.py": _plan("arena", "parts resuming", "tournament"),

@@ -18,7 +18,7 @@ from felicity_env.render.story import tell_event, tell_game
 from felicity_env.render.svg import draw_svg
 from felicity_env.setups import SETUPS, standard_setup
 from tests.env.test_pictures import apply, build_scene, flatten
-from tests.support.helpers import ALL_SETUPS, make_view, random_game
+from tests.support.helpers import ODD_SETUPS, make_view, random_game
 
 UNFINISHED, FINISHED = 50, 5
 
@@ -30,7 +30,7 @@ def read_data(html: str) -> dict:
 
 
 def test_a_replay_leads_through_all_positions_as_every_viewer_sees_them():
-    for setup in ALL_SETUPS:
+    for setup in (*SETUPS.values(), *ODD_SETUPS[:2]):
         game = random_game(setup, 2).game
         states = [state.copy() for _, state in game.states()]
         first = draw_position(build_full_scene(states[0]))

@@ -279,7 +279,7 @@ def test_ctrl_d_leaves_and_says_how_to_go_on(tmp_path):
 def test_a_seat_is_sent_the_same_in_all_worlds_that_it_thinks_possible(tmp_path):
     players = ("human", "human", "human", "ev")
     table, rng, compared = open_table(players, tmp_path / "game.txt", seed=2), np.random.default_rng(1), 0
-    for _ in range(25):
+    for _ in range(10):
         table.play_players()
         for seat in range(3):
             sent = json.dumps(describe_table(table, seat, 0))
@@ -289,7 +289,7 @@ def test_a_seat_is_sent_the_same_in_all_worlds_that_it_thinks_possible(tmp_path)
             compared += other.game != table.game
             assert json.dumps(describe_table(other, seat, 0)) == sent
         table.act(table.acting, list_legal_actions(table.state)[0], table.version)
-    assert compared > 60
+    assert compared > 25
 
 
 def rebuild(table: Table, world: np.ndarray):
