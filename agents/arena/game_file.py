@@ -28,9 +28,10 @@ def write_game(path: Path, game: Game, players: Sequence[str], *notes: str) -> N
     write_atomically(path, lambda part: part.write_text(f"{dumps(game)}\n# {comment}\n", encoding="utf-8"))
 
 
-def read_players(path: Path) -> tuple[str, ...]:
-    """Return the names of the players that `write_game` wrote, by seat, or () if the file does not have them."""
-    return tuple(_read_comment(path, r"players: ([^;]*)").split(", ")) if _read_comment(path, r"players: (.+)") else ()
+def read_players(path: Path, seats: int) -> tuple[str, ...]:
+    """Return the names of the players that `write_game` wrote, by seat, or () if the file does not name all of them."""
+    names = tuple(_read_comment(path, r"players: ([^;\n]*)").split(", "))
+    return names if len(names) == seats else ()
 
 
 def read_seed(path: Path) -> int | None:

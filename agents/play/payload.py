@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from agents.play.table import Table
-from felicity_env.game import PASS, PLACE
+from felicity_env.game import PASS, PLACE, pass_pays
 from felicity_env.game_record import action_text, list_legal_actions
 from felicity_env.render.html import draw_position
 from felicity_env.render.nodes import Node, list_changes
@@ -58,8 +58,12 @@ def list_choices(table: Table, seat: int) -> dict[str, Any] | None:
     if state.phase == PLACE:
         return {"cards": [[action, action_text(action)] for action in legal]}
     bids = [action - PASS for action in legal if action > PASS]
-    pays = int(table.build_scene(seat, state).pass_pays)
-    return {"pass": PASS, "pays": pays, "lowest": bids[0] if bids else 0, "highest": bids[-1] if bids else 0}
+    return {
+        "pass": PASS,
+        "pays": int(pass_pays(state)),
+        "lowest": bids[0] if bids else 0,
+        "highest": bids[-1] if bids else 0,
+    }
 
 
 def read_message(body: bytes, *keys: str) -> dict[str, int]:

@@ -66,7 +66,11 @@ def main(config: Config) -> None:
     written = [*_write_pictures(config, game), *_write_films(config, game)]
     if config.out is not None or not written:
         path = config.out or config.game.with_suffix(".html")
-        options = {"open_mice": config.open_mice, "hide_later": config.hide_later, "names": read_players(config.game)}
+        options = {
+            "open_mice": config.open_mice,
+            "hide_later": config.hide_later,
+            "names": read_players(config.game, game.setup.seats),
+        }
         html = replay_html(game, config.seat, **options)
         write_atomically(path, lambda part: part.write_text(html, encoding="utf-8"))
         written.append(path)

@@ -56,7 +56,7 @@ def main(config: Config) -> None:
 
         review = review_game(game, config.seat, player, worlds=config.worlds, seed=config.seed, report=report)
     page = config.out or config.game.with_name(f"{config.game.stem}-seat{config.seat}.html")
-    html = render_review(review, config.player, read_players(config.game))
+    html = render_review(review, config.player, read_players(config.game, game.setup.seats))
     write_atomically(page, lambda part: part.write_text(html, encoding="utf-8"))
     write_json(page.with_suffix(".json"), describe_review(review, config))
     for sentence in [*summarize(review), *map(describe_flaw, review.flagged[1:])]:
@@ -80,7 +80,7 @@ def _describe_decision(decision: ReviewedDecision) -> dict[str, Any]:
     return {
         "decision": explanation.decision,
         "round": int(explanation.state.round_number) + 1,
-        "taken": action_text(int(explanation.taken or 0)),
+        "taken": action_text(decision.taken),
         "value": asdict(explanation.value),
         "cost": decision.cost,
         "effect": decision.effect,

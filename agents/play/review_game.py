@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents.arena.estimates import Estimate
 from agents.mixture import PolicyPlayer
 from agents.play.explanation import Candidate, Explanation, explain_decision
 from felicity_env.game import MAX_SEATS, is_terminal, num_legal_actions, rank, score
@@ -20,6 +21,14 @@ from felicity_env.game_record import Game, action_text
 from felicity_env.rewards import reward_code, step_rewards
 
 LEAST_COST = 0.02  # in win share, of a flagged decision
+
+
+def is_flaw(difference: Estimate) -> bool:
+    """Return whether another action was surely better than the one taken, and by at least LEAST_COST.
+
+    difference: win share of the other action minus that of the one taken; its interval must exclude 0.
+    """
+    return difference.low > 0 and difference.value >= LEAST_COST
 
 
 class ReviewedDecision(NamedTuple):
@@ -31,6 +40,12 @@ class ReviewedDecision(NamedTuple):
     luck: float | None  # value at the next decision, or the result, minus that of the action taken; None: not known yet
 
     @property
+    def taken(self) -> int:
+        """Action that was taken."""
+        assert self.explanation.taken is not None  # only decisions that were taken are reviewed
+        return self.explanation.taken
+
+    @property
     def better(self) -> Candidate | None:
         """Best action that was surely better than the one taken: its interval excludes 0. None if there is none."""
         return next((each for each in self.explanation.candidates if each.difference.low > 0), None)
@@ -38,7 +53,7 @@ class ReviewedDecision(NamedTuple):
     @property
     def is_flagged(self) -> bool:
         """True if some action was surely better, and by at least LEAST_COST."""
-        return self.better is not None and self.better.difference.value >= LEAST_COST
+        return any(is_flaw(candidate.difference) for candidate in self.explanation.candidates)
 
 
 @dataclass(frozen=True)
@@ -148,5 +163,5 @@ def describe_flaw(decision: ReviewedDecision) -> str:
     return (
         f"Decision {explanation.decision}, in round {explanation.state.round_number + 1}: "
         f"{action_text(better.action)} would have won {difference.value:.2f} more than "
-        f"{action_text(int(explanation.taken or 0))} ({difference.low:.2f} to {difference.high:.2f})."
+        f"{action_text(decision.taken)} ({difference.low:.2f} to {difference.high:.2f})."
     )

@@ -54,7 +54,7 @@ def _write_decisions(review: Review) -> str:
 def _write_decision(decision: ReviewedDecision, *, is_open: bool) -> str:
     """Write one decision as a block that the reader opens and closes."""
     explanation = decision.explanation
-    number, taken = explanation.decision, action_text(int(explanation.taken or 0))
+    number, taken = explanation.decision, action_text(decision.taken)
     title = f"Decision {number}, round {explanation.state.round_number + 1}: {taken}"
     cost = f", costs {decision.cost:.2f}" if decision.is_flagged else ""
     luck = "" if decision.luck is None else f" The luck that followed: {decision.luck:+.2f}."
@@ -75,7 +75,7 @@ def _write_candidates(decision: ReviewedDecision) -> str:
 
 
 def _list_cells(candidate: Candidate, decision: ReviewedDecision) -> list[str]:
-    is_taken = candidate.action == decision.explanation.taken
+    is_taken = candidate.action == decision.taken
     paired = ("taken", "") if is_taken else write_difference(candidate)
     return [action_text(candidate.action), f"{candidate.probability:.2f}", f"{candidate.value:.3f}", *paired]
 

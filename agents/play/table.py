@@ -1,8 +1,8 @@
 """Table at which people and players play one game, with take-back and a file that always holds the game."""
 
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agents.arena.game_file import read_game, read_players, read_seed, write_game
@@ -62,12 +62,12 @@ class Table:
         self.seating, self.file, self.open_mice, self.version = seating, file, open_mice, 0
         self.seed = secrets.randbits(32) if seed is None else seed
         self._env = raw_env(setup=setup)
-        self._env.reset(seed=self.seed, options={"deal": vars(game.deal)} if game else None)
+        self._env.reset(seed=self.seed)
+        if game is not None:
+            self._replay(game)
         self._players = {
             seat: make(LEVELS.get(code, code)) for seat, code in enumerate(seating.players) if code != HUMAN
         }
-        for action in game.actions if game else ():
-            self._env.step(action)
 
     @property
     def game(self) -> Game:
@@ -94,9 +94,9 @@ class Table:
         """Return what the seat to act may know."""
         return self._env.view()
 
-    def play_players(self, stop: Callable[[], bool] = lambda: False) -> None:
-        """Let the players act until it is the turn of a person, the game is over, or `stop()` is true."""
-        while self.acting in self._players and not stop():
+    def play_players(self) -> None:
+        """Let the players act until it is the turn of a person or the game is over."""
+        while self.acting in self._players:
             self._step(int(self._players[self.acting].act(self._env.view())[0]))
 
     def act(self, seat: int, action: int, version: int) -> None:
@@ -123,7 +123,9 @@ class Table:
             raise ValueError("there is no action of yours to take back")
         if len(self.seating.humans) > 1:
             raise ValueError("an action cannot be taken back while other people play too")
-        self._rewind(number)
+        self._replay(replace(self.game, actions=self.game.actions[:number]))
+        self.version += 1
+        self.save()
 
     def find_last_action(self, seat: int) -> int | None:
         """Return the index of the last action of a seat, or None if it has not acted."""
@@ -140,14 +142,11 @@ class Table:
         self.version += 1
         self.save()
 
-    def _rewind(self, length: int) -> None:
-        """Go back to the position after `length` actions."""
-        game = self.game
+    def _replay(self, game: Game) -> None:
+        """Play a game from its deal, with the random bits that the table's seed gives to the players."""
         self._env.reset(seed=self.seed, options={"deal": vars(game.deal)})
-        for action in game.actions[:length]:
+        for action in game.actions:
             self._env.step(action)
-        self.version += 1
-        self.save()
 
     def _check_version(self, version: int) -> None:
         if version != self.version:
@@ -166,7 +165,7 @@ def open_table(players: Sequence[str], file: Path, *, seed: int | None = None, o
         table.save()
         return table
     game = read_game(file)
-    seating = check_seating(players or read_players(file))
+    seating = check_seating(players or read_players(file, game.setup.seats))
     if len(seating.players) != game.setup.seats:
         raise UserError(f"{file} is a game of {game.setup.seats} seats, not of {len(seating.players)}")
     seed = read_seed(file) if seed is None else seed

@@ -15,7 +15,7 @@ import numpy as np
 from agents.arena.estimates import estimate_differences
 from agents.mixture import PolicyPlayer
 from agents.play.explanation import explain_decision, make_policy, play_candidates, view_states
-from agents.play.review_game import LEAST_COST
+from agents.play.review_game import is_flaw
 from agents.policy_search import list_candidates
 from agents.posterior import compute_posteriors, draw_worlds
 from agents.tools.seeds import SEEDS
@@ -126,7 +126,7 @@ def check_blunder(policy: PolicyPlayer, seed: int, number: int) -> Outcome:
     game = found[0]
     last = len(game.actions)
     explanation = explain_decision(game, last, policy, worlds=WORLDS, seed=seed)
-    flagged = any(each.difference.low > 0 and each.difference.value >= LEAST_COST for each in explanation.candidates)
+    flagged = any(is_flaw(each.difference) for each in explanation.candidates)
     return Outcome({"blunders": 1, "blunders flagged": int(flagged)}, {})
 
 
@@ -141,7 +141,7 @@ def check_identical(policy: PolicyPlayer, seed: int) -> Outcome:
         position.play(worlds, position.actions[:1], game_seed(seed, k, 1))[0] for k in range(len(position.actions))
     ]
     differences = estimate_differences(np.array(copies[1:]) - copies[0])
-    flagged = any(each.low > 0 and each.value >= LEAST_COST for each in differences)
+    flagged = any(map(is_flaw, differences))
     return Outcome({"identical actions": 1, "identical actions flagged": int(flagged)}, {})
 
 

@@ -10,6 +10,7 @@ from felicity_env.render.svg import draw_svg
 from felicity_env.render.text import draw_text
 
 RENDER_MODES = ("human", "ansi", "svg", "rgb_array")
+_NAMES = ", ".join(map(repr, RENDER_MODES))
 RENDER_METADATA = {"render_modes": [*RENDER_MODES], "render_fps": 2}
 
 
@@ -19,8 +20,7 @@ def check_render_mode(render_mode: str | None) -> None:
     After a `TypeError`, Stable-Baselines3 tries again without a render mode.
     """
     if render_mode not in (None, *RENDER_MODES):
-        modes = ", ".join(map(repr, RENDER_MODES))
-        raise TypeError(f"render_mode must be None or one of {modes}, not {render_mode!r}")
+        raise TypeError(f"render_mode must be None or one of {_NAMES}, not {render_mode!r}")
 
 
 def render(state: State, seat: int, render_mode: str | None, *, open_mice: bool = False) -> str | np.ndarray | None:
@@ -30,8 +30,7 @@ def render(state: State, seat: int, render_mode: str | None, *, open_mice: bool 
     text is printed. Raises `ImportError` naming the extra that "rgb_array" needs if it is not installed.
     """
     if render_mode is None:
-        modes = ", ".join(map(repr, RENDER_MODES))
-        gymnasium.logger.warn(f"render() needs a render_mode when the environment is made: {modes}")
+        gymnasium.logger.warn(f"render() needs a render_mode when the environment is made: {_NAMES}")
         return None
     scene = build_scene(state, None if is_terminal(state) else seat, open_mice=open_mice)
     if render_mode == "human":

@@ -1,5 +1,6 @@
 """Shapes of which pictures are made: rectangles, text, groups, cards with their animals, and mice."""
 
+from dataclasses import replace
 from functools import cache
 
 from felicity_env.game import CARD_VALUES, HIDDEN, LARGE_DOG, NO_CARD, NUM_CARDS, NUM_CATS, RABBIT, SMALL_DOG
@@ -33,9 +34,7 @@ def box(x: float, y: float, width: float, height: float, *, radius: float = 6, *
 
 def label(x: float, y: float, text: str, fill: str, *, size: float = 13, **style: object) -> Node:
     """Create a line of text whose baseline begins at (x, y), or has its middle or end there with `text_anchor`."""
-    attributes = {name.replace("_", "-"): str(value) for name, value in style.items()}
-    place = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{size:g}", "fill": fill}
-    return Node("text", place | attributes, text=text)
+    return replace(shape("text", x=f"{x:g}", y=f"{y:g}", font_size=f"{size:g}", fill=fill, **style), text=text)
 
 
 def _ellipse(x: float, y: float, width: float, height: float, fill: str, **style: object) -> Node:

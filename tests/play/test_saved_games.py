@@ -68,7 +68,8 @@ def test_a_number_of_players_without_a_setup_is_refused(tmp_path, capsys):
 def test_the_names_of_the_players_are_shown(tmp_path):
     run("games", "anchor", "ev", "ev", "--num-deals", 1, "--out", tmp_path)
     path = tmp_path / "deal0-rotation0.txt"
-    assert read_players(path)[0] == "anchor"
+    assert read_players(path, 3)[0] == "anchor"
+    assert read_players(path, 4) == ()
     run("replay", path)
     assert "seat 0 (anchor)" in path.with_suffix(".html").read_text()
 

@@ -60,7 +60,7 @@
     if (game.over) form.replaceChildren(element("strong", `The game is over. ${game.turn}`));
     else if (!choices) form.replaceChildren(element("span", `Seat ${game.acting} is to act.`));
     else if (choices.cards) form.replaceChildren(...choices.cards.map(([action, text]) => choose(text, action)));
-    else form.replaceChildren(...bids(choices));
+    else { form.dataset.pass = choices.pass; form.replaceChildren(...bids(choices)); }
     if (choices) (form.querySelector("input") || form.querySelector("button")).focus({ preventScroll: true });
   }
 
@@ -129,8 +129,8 @@
 
   find("choices").addEventListener("submit", (event) => {
     event.preventDefault();
-    const bid = find("bid");
-    if (bid && bid.reportValidity()) act(10 + Number(bid.value));
+    const form = find("choices"), bid = find("bid");
+    if (bid && bid.reportValidity()) act(Number(form.dataset.pass) + Number(bid.value));
   });
   find("take-back").addEventListener("click", takeBack);
   find("review").addEventListener("click", review);
@@ -144,7 +144,7 @@
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("select")) return;
-    if (event.key === "p") { const pass = document.querySelector('[data-action="10"]'); if (pass) { event.preventDefault(); pass.click(); } }
+    if (event.key === "p") { const pass = document.querySelector(`[data-action="${find("choices").dataset.pass}"]`); if (pass) { event.preventDefault(); pass.click(); } }
     if (event.key === "u") { event.preventDefault(); takeBack(); }
   });
   (async () => {
