@@ -6,7 +6,7 @@ from agents.play.explanation import Candidate, list_beliefs, write_difference
 from agents.play.review_game import Review, ReviewedDecision, describe_flaw, summarize
 from felicity_env.game import NUM_CARDS
 from felicity_env.game_record import action_text, card_text
-from felicity_env.render.replay import replay_html
+from felicity_env.render.replay import Article, replay_html
 
 _METHOD = (
     "The judge is the player {player}. A value is the win share of the seat if all seats play on as the judge does, in "
@@ -22,16 +22,14 @@ def render_review(review: Review, player: str, names: tuple[str, ...] = ()) -> s
     player: code of the player that judged, for the reader. names: name of the player in each seat. If the game is not
     over, the page holds only what the seat may know. It begins at the dearest flagged decision.
     """
-    return replay_html(
-        review.game,
-        review.seat if review.result is None else None,
-        names=names,
+    article = Article(
         title=f"Felicity: review of seat {review.seat}",
-        first_view=review.seat,
-        start=review.flagged[0].explanation.decision - 1 if review.flagged else 0,
         above=_write_summary(review, player),
         below=_write_decisions(review),
+        seat=review.seat,
+        position=review.flagged[0].explanation.decision - 1 if review.flagged else 0,
     )
+    return replay_html(review.game, review.seat if review.result is None else None, names=names, article=article)
 
 
 def _write_summary(review: Review, player: str) -> str:

@@ -22,6 +22,17 @@ from felicity_env.render.story import tell_game
 
 
 @dataclass(frozen=True)
+class Article:
+    """Text around a game on its page, and where the page begins."""
+
+    title: str
+    above: str = ""  # HTML above the game
+    below: str = ""  # HTML below it
+    seat: int | None = None  # seat whose view is shown first; None shows all cards first
+    position: int = 0  # number of the position that is shown first
+
+
+@dataclass(frozen=True)
 class _View:
     """Game as one seat sees it, or with all cards open: the elements of every position, and all moves in words."""
 
@@ -37,49 +48,52 @@ def replay_html(
     open_mice: bool = False,
     hide_later: bool = False,
     names: tuple[str, ...] = (),
-    title: str = "",
-    first_view: int | None = None,
-    start: int = 0,
-    above: str = "",
-    below: str = "",
+    article: Article | None = None,
 ) -> str:
     """Return a replay of a game, finished or not, as the text of an HTML file.
 
     seat: show only what this seat may know; the file then holds nothing else, and no notation of the game. By default
     it shows all cards and the view of every seat. open_mice: show the mice of all seats in the view of a seat.
     hide_later: list no moves after the position shown, until the reader asks for them. names: name of the player in
-    each seat. title: title of the page. first_view: seat whose view is shown first. start: number of the position that
-    is shown first. above, below: HTML to show above and below the game. Raises `ValueError` if there is no such seat or
-    the record is faulty.
+    each seat. article: text around the game. Raises `ValueError` if there is no such seat or the record is faulty.
     """
+    title = f"Felicity, {game.setup.seats} players" + ("" if seat is None else f", as seat {seat} sees it")
+    article = article or Article(title)
     states = [state.copy() for _, state in game.states()]
-    seats = [None, *range(game.setup.seats)] if seat is None else [seat]
-    if seat is None and first_view is not None:
-        seats = [first_view, *(each for each in seats if each != first_view)]
+    seats = _order_views(game.setup.seats, article.seat) if seat is None else [seat]
     views = [
         _View(each, _draw_positions(states, each, open_mice, names), list(tell_game(game, each))) for each in seats
     ]
-    first = views[0].positions[0]
-    data = {
-        "rounds": _find_rounds(states),
-        "start": start,
-        "views": [{"changes": _chain(first, view.positions), "moves": view.moves} for view in views],
+    parts = {
+        "hide": " checked" if hide_later else "",
+        "copy": _write_notation(game) if seat is None else "",
+        "keys": ", v changes the view" if seat is None else "",
     }
-    title = title or f"Felicity, {game.setup.seats} players" + ("" if seat is None else f", as seat {seat} sees it")
+    return _write_page(article, views, _find_rounds(states), parts)
+
+
+def _order_views(seats: int, first: int | None) -> list[int | None]:
+    """Return the viewers of a game in the order of the choice of views: None, who sees all cards, and the seats."""
+    viewers = [None, *range(seats)]
+    return [first, *(viewer for viewer in viewers if viewer != first)]
+
+
+def _write_page(article: Article, views: list[_View], rounds: list[int], parts: dict[str, str]) -> str:
+    """Return a page; rounds: number of the position with which each round begins. parts: other parts of the page."""
+    first, last = views[0].positions[0], len(views[0].positions) - 1
+    changes = [{"changes": _chain(first, view.positions), "moves": view.moves} for view in views]
     return Template(read_page_file("replay.html")).substitute(
-        title=escape(title),
+        parts,
+        title=escape(article.title),
         style=write_style(),
         position=first.markup,
-        last=len(states) - 1,
-        rounds="".join(f'<option value="{k}">{k + 1}</option>' for k in range(len(data["rounds"]))),
+        last=last,
+        rounds="".join(f'<option value="{k}">{k + 1}</option>' for k in range(len(rounds))),
         views=_write_views(views),
-        hide=" checked" if hide_later else "",
-        moves=_write_moves(data["rounds"], len(states) - 1),
-        copy=_write_notation(game) if seat is None else "",
-        keys=", v changes the view" if seat is None else "",
-        above=above,
-        below=below,
-        data=pack(data),
+        moves=_write_moves(rounds, last),
+        above=article.above,
+        below=article.below,
+        data=pack({"rounds": rounds, "start": article.position, "views": changes}),
         scripts=read_page_file("changes.js") + read_page_file("replay.js"),
     )
 
