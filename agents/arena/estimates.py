@@ -69,14 +69,16 @@ def estimate_differences(values: np.ndarray, *, seed: int = 0) -> list[Estimate]
     """Estimate K means from the same N blocks, with intervals that hold all at once in 95 %.
 
     values: [K, N], differences in win share between -1 and 1. The reach of the intervals is the 95 % quantile of the
-    largest of K correlated values of Student's t distribution, drawn 20,000 times. Two blocks are added to the
-    variance, one with each extreme difference, because it is underestimated where differences are rare (Agresti and Min
-    2005, https://doi.org/10.1002/sim.1781). Raises `ValueError` if there are fewer than two blocks.
+    largest of K correlated values of Student's t distribution, drawn 20,000 times. The variance is that of two blocks
+    more, because it is underestimated where differences are rare: half a block of difference 1, half a block of -1, and
+    one of 0 (Agresti and Min 2005, https://doi.org/10.1002/sim.1781). Raises `ValueError` if there are fewer than two
+    blocks.
     """
     num_means, count = values.shape
     if count < 2:
         raise ValueError(f"an interval needs at least 2 blocks, not {count}")
-    padded = np.concatenate([values, np.ones((num_means, 1)), -np.ones((num_means, 1))], axis=1)
+    added = np.tile([sqrt(0.5), -sqrt(0.5)], (num_means, 1))  # as many squares as 1, -1 with half weight and 0
+    padded = np.concatenate([values, added], axis=1)
     reach = _find_joint_reach(np.corrcoef(padded).reshape(num_means, num_means), count - 1, seed) if num_means else 0.0
     means, halves = values.mean(axis=1), reach * padded.std(axis=1, ddof=1) / sqrt(count + 2)
     return [Estimate(float(m), float(m - h), float(m + h), count) for m, h in zip(means, halves, strict=True)]
