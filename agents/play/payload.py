@@ -27,9 +27,9 @@ def describe_table(table: Table, seat: int, since: int) -> dict[str, Any]:
     """Describe the game for the page of a seat.
 
     since: number of actions that the page has shown already; the positions after it are sent. The values are those of
-    JSON: `version`, `first` (number of the first position sent), `positions` (changes from the position after the
-    deal), `moves` (all events so far), `choices` (what the seat can do now), `acting`, `over`, `turn` (who is to act,
-    or who won, in words) and `can_take_back`.
+    JSON: `version`, `number` (which game at this table it is), `first` (number of the first position sent), `positions`
+    (changes from the position after the deal), `moves` (all events so far), `choices` (what the seat can do now),
+    `acting`, `over`, `turn` (who is to act, or who won, in words) and `can_take_back`.
     """
     game = table.game
     first, states = draw_first_position(table, seat), [state.copy() for _, state in game.states()]
@@ -38,6 +38,7 @@ def describe_table(table: Table, seat: int, since: int) -> dict[str, Any]:
     shown = [draw_position(table.build_scene(seat, state)) for state in states[since:]]
     return {
         "version": table.version,
+        "number": table.number,
         "first": since,
         "positions": [list_changes(first, position) for position in shown],
         "moves": moves,

@@ -32,6 +32,7 @@ from agents.play.review_game import review_game
 from agents.play.review_page import render_review
 from agents.play.table import Table
 from agents.tools.files import UserError
+from felicity_env.game_record import Game
 from felicity_env.notation import dumps
 
 WAIT = 2.0  # seconds that a page waits for news before it asks again; Ctrl-C waits as long
@@ -56,6 +57,7 @@ class TableServer:
             Route("/{token}/table", self.show_table),
             Route("/{token}/act", self.act, methods=["POST"]),
             Route("/{token}/take-back", self.take_back, methods=["POST"]),
+            Route("/{token}/new-game", self.begin_again, methods=["POST"]),
             Route("/{token}/hint", self.show_hint),
             Route("/{token}/game.txt", self.show_notation),
             Route("/{token}/review", self.begin_review, methods=["POST"]),
@@ -115,6 +117,16 @@ class TableServer:
             request, lambda seat, message: self.table.take_back(seat, message["version"]), "version", "since"
         )
 
+    async def begin_again(self, request: Request) -> Response:
+        """Begin another game with the same players; answer with its table."""
+
+        def work(_: int, message: dict[str, int]) -> None:
+            self.table.begin_again(message["version"])
+            self._reviews.clear()
+            self.table.play_players()
+
+        return await self._change(request, work, "version", "since")
+
     async def _change(self, request: Request, work: Callable[[int, dict[str, int]], None], *keys: str) -> Response:
         """Read a message, change the table by `work(seat, message)`, and answer with the table as the seat sees it."""
         seat = self._find_seat(request)
@@ -159,17 +171,18 @@ class TableServer:
             return _refuse("the game can be reviewed when it is over", 403)
         if seat not in self._reviews:
             self._reviews[seat] = {"done": 0, "total": 1, "page": None}
-            threading.Thread(target=self._review, args=(seat,), daemon=True).start()
+            threading.Thread(
+                target=self._review, args=(seat, self.table.game, self._reviews[seat]), daemon=True
+            ).start()
         return self._describe_review(seat)
 
-    def _review(self, seat: int) -> None:
-        """Review a seat; runs in a thread of its own."""
-        state = self._reviews[seat]
+    def _review(self, seat: int, game: Game, state: dict[str, Any]) -> None:
+        """Review a seat, and write into `state` how far it is; runs in a thread of its own."""
 
         def report(done: int, total: int) -> None:
             state.update(done=done, total=total)
 
-        review = review_game(self.table.game, seat, make_policy(JUDGE), report=report)
+        review = review_game(game, seat, make_policy(JUDGE), report=report)
         state["page"] = render_review(review, JUDGE, self.table.seating.players)
 
     async def show_review(self, request: Request) -> Response:

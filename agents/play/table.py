@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 from agents.arena.game_file import read_game, read_players, read_seed, write_game
@@ -11,7 +12,7 @@ from agents.tools.files import UserError
 from felicity_env.game import NO_SEAT, Setup, State
 from felicity_env.game_record import Game
 from felicity_env.pettingzoo_env import raw_env
-from felicity_env.player import View
+from felicity_env.player import Player, View
 from felicity_env.render.scene import Scene, build_view_scene
 from felicity_env.setups import choose_setup
 
@@ -46,7 +47,8 @@ class Table:
     """Game in progress between people and players; `file` always holds it in text notation.
 
     open_mice: whether people see how many mice all seats hold (R8.2). version: number that changes with every action
-    and every take-back, so that a message about an older position is noticed.
+    and every take-back, so that a message about an older position is noticed. number: which game at this table it is,
+    counted from 1.
     """
 
     def __init__(
@@ -59,15 +61,18 @@ class Table:
         seed: int | None = None,
         open_mice: bool = False,
     ) -> None:
-        self.seating, self.file, self.open_mice, self.version = seating, file, open_mice, 0
+        self.seating, self.file, self.open_mice = seating, file, open_mice
+        self.version, self.number = 0, 1
         self.seed = secrets.randbits(32) if seed is None else seed
         self._env = raw_env(setup=setup)
         self._env.reset(seed=self.seed)
         if game is not None:
             self._replay(game)
-        self._players = {
-            seat: make(LEVELS.get(code, code)) for seat, code in enumerate(seating.players) if code != HUMAN
-        }
+        self._players = self._make_players()
+
+    def _make_players(self) -> dict[int, Player]:
+        codes = enumerate(self.seating.players)
+        return {seat: make(LEVELS.get(code, code)) for seat, code in codes if code != HUMAN}
 
     @property
     def game(self) -> Game:
@@ -132,6 +137,19 @@ class Table:
         seats = [int(state.seat) for _, state in self.game.states()][: len(self.game.actions)]
         return max((index for index, acting in enumerate(seats) if acting == seat), default=None)
 
+    def begin_again(self, version: int) -> None:
+        """Begin another game with the same players, after one is over, in a file of its own.
+
+        Raises `ValueError` with the reason, and changes nothing, if the game is not over.
+        """
+        self._check_version(version)
+        if self.acting is not None:
+            raise ValueError("another game can begin when this one is over")
+        self.file, self.seed, self._players = find_free_name(self.file), secrets.randbits(32), self._make_players()
+        self._env.reset(seed=self.seed)
+        self.version, self.number = self.version + 1, self.number + 1
+        self.save()
+
     def save(self) -> None:
         """Write the game, the players and the seed to the file."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -151,6 +169,12 @@ class Table:
     def _check_version(self, version: int) -> None:
         if version != self.version:
             raise ValueError("the game has moved on; look at the position as it is now")
+
+
+def find_free_name(file: Path) -> Path:
+    """Return a name for the next file after this one that no file has: with -2 at its end, or -3, and so on."""
+    names = (file.with_stem(f"{file.stem}-{number}") for number in count(2))
+    return next(name for name in names if not name.exists())
 
 
 def open_table(players: Sequence[str], file: Path, *, seed: int | None = None, open_mice: bool = False) -> Table:

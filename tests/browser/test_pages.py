@@ -218,6 +218,22 @@ def test_a_reload_and_a_second_window_show_the_same_game(serve, page):
         assert page.inner_text("#position") == second.inner_text("#position")
 
 
+def test_another_game_begins_on_all_pages(serve, page):
+    with serve("human", "anchor", "ev") as served:
+        play_game(page, served.addresses[0], take_turn_by_mouse)
+        second = page.context.new_page()
+        second.goto(served.addresses[0])
+        second.wait_for_selector("#choices strong")
+        page.click("#new-game")
+        for each in (page, second):
+            each.wait_for_selector("#choices button:not([disabled])")
+            assert not each.is_visible("#new-game")
+        page.query_selector("#choices button").click()
+        page.wait_for_selector("#choices input")
+        second.wait_for_selector("#choices input")
+        assert page.inner_text("#position") == second.inner_text("#position")
+
+
 def test_an_action_is_taken_back(serve, page):
     with serve("human", "anchor", "ev") as served:
         page.goto(served.addresses[0])

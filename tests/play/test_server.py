@@ -90,6 +90,15 @@ def test_whole_games_are_played(guests):
     assert len(answer["positions"]) == len(guests.table.game.actions) + 1
 
 
+def test_another_game_begins_once_and_all_pages_hear_of_it(guests):
+    guests.play()
+    message = {"version": guests.table.version, "since": 0}
+    answer = guests.post(0, "new-game", message).json()
+    assert (answer["number"], answer["over"], answer["version"]) == (2, False, guests.table.version)
+    assert guests.post(2, "new-game", message).status_code == 409
+    assert guests.get(2, "table?since=1000").json()["number"] == 2
+
+
 def test_a_page_that_was_opened_again_shows_the_game_as_it_is(guests):
     guests.play(3)
     first, second = (guests.get(0, "table?since=1000000").json() for _ in range(2))

@@ -79,6 +79,25 @@ def test_nobody_acts_after_the_end(table):
         table.act(0, PASS, table.version)
 
 
+def test_another_game_begins_in_a_file_of_its_own(table):
+    play_on(table)
+    over, file = table.game, table.file
+    table.begin_again(table.version)
+    assert (table.acting, table.number, len(table.game.actions)) == (table.game.deal.start_seat, 2, 0)
+    assert (read_game(file), read_game(table.file)) == (over, table.game)
+    assert table.file.name == "game-2.txt"
+
+
+def test_no_other_game_begins_before_the_end(table):
+    before, version = table.game, table.version
+    with pytest.raises(ValueError, match="when this one is over"):
+        table.begin_again(version)
+    play_on(table)
+    with pytest.raises(ValueError, match="the game has moved on"):
+        table.begin_again(version)
+    assert table.game.deal == before.deal
+
+
 # --- take-back --------------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 (() => {
   const find = (name) => document.getElementById(name);
   const show = createPosition(find("position"));
-  let version = -1, shown = 0, told = 0, busy = true, cards = new Set();
+  let version = -1, number = 0, shown = 0, told = 0, busy = true, cards = new Set();
 
   const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
@@ -38,6 +38,8 @@
 
   // Shows all positions that are new, one after another at the chosen pace, and then what the person can do.
   async function display(game) {
+    if (number && game.number !== number) return location.reload();  // the page holds the deal of another game
+    number = game.number;
     const wait = Number(find("pace").value), known = game.positions.length > 1 ? 1 : 0;
     const steps = game.positions.slice(known);
     find("choices").replaceChildren();
@@ -54,7 +56,7 @@
   function offer(game) {
     const form = find("choices"), choices = game.choices;
     find("take-back").disabled = !game.can_take_back;
-    find("review").hidden = find("save").hidden = !game.over;
+    find("review").hidden = find("save").hidden = find("new-game").hidden = !game.over;
     find("hint").disabled = !choices;
     cards = new Set(choices && choices.cards ? choices.cards.map(([action]) => action) : []);
     if (game.over) form.replaceChildren(element("strong", `The game is over. ${game.turn}`));
@@ -96,6 +98,7 @@
   }
 
   const act = (action) => change(() => request("act", { version, action, since: shown }));
+  const beginAgain = () => change(() => request("new-game", { version, since: 0 }));
   const takeBack = () => change(() => request("take-back", { version, since: shown }));
 
   async function listen() {
@@ -134,6 +137,7 @@
   });
   find("take-back").addEventListener("click", takeBack);
   find("review").addEventListener("click", review);
+  find("new-game").addEventListener("click", beginAgain);
   find("hint").addEventListener("click", async () => {
     try { find("help").textContent = (await request("hint")).hint; } catch (error) { find("help").textContent = error.message; }
   });
