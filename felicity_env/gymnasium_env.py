@@ -6,6 +6,7 @@
 The action mask is in `info["action_mask"]` and in `action_masks()`, where sb3-contrib looks for it.
 """
 
+import copy
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,20 +18,18 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from felicity_env.batch import Batch
-from felicity_env.game import NUM_ACTIONS, Setup, rank, score
+from felicity_env.game import NUM_ACTIONS, PASS, Setup, State, rank, score
 from felicity_env.game_record import is_integer, to_actions
-from felicity_env.learners import SingleLearnerGames, check_opponents
+from felicity_env.illegal import ILLEGAL, PENALTY, check_illegal, find_nearest
+from felicity_env.learners import SingleLearnerGames
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, VERSIONS
+from felicity_env.opponents import check_opponents
 from felicity_env.player import Player, RandomPlayer
 from felicity_env.render.modes import RENDER_METADATA, RENDER_MODES, check_render_mode, render
 from felicity_env.setups import choose_setup
 
-ILLEGAL = {
-    "raise": "raise ValueError and change nothing",
-    "terminate": "end the game with reward -1",
-    "random": "play a random legal action instead (for checkers that sample without masks)",
-}
-FINAL_KEYS = ("score", "cat_points", "mice", "rank", "seat")
+RESULT_KEYS = ("score", "cat_points", "mice", "rank")  # of a learner
+FINAL_KEYS = (*RESULT_KEYS, "seat")
 
 
 class SeatVectorEnv(VectorEnv):
@@ -41,14 +40,16 @@ class SeatVectorEnv(VectorEnv):
     num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
     seat: the learner's seat, or None to change it from game to game. opponents: one player with `act(view)` for all
     other seats, or a list with one player for each of them, clockwise from the learner; by default a uniformly random
-    player. illegal: what an illegal action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice:
-    show the learner the mice of the other seats. setup: a `Setup`, the name of one in `SETUPS`, or a .json file.
-    threads: number of CPU threads used for each step. render_mode: "ansi", "svg", "rgb_array" or None; `render` returns
-    a tuple with one picture for each game, as its learner may know it.
+    player. A player code such as "ev" makes a player of the package `agents`, which a checkout has. illegal: what an
+    illegal action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice: show the learner the mice of
+    the other seats. setup: a `Setup`, the name of one in `SETUPS`, or a .json file. threads: number of CPU threads used
+    for each step. render_mode: "ansi", "svg", "rgb_array" or None; `render` returns a tuple with one picture for each
+    game, as its learner may know it.
 
     Observations are new arrays each step, float32 [B, OBS_SIZE]; actions are integers [B] from 0 to 73. `infos` has
-    `action_mask` int8 [B, NUM_ACTIONS] and `seat` int64 [B]; when games finish, also `final_obs` and `final_info`
-    (`score`, `cat_points`, `mice`, `rank`, `seat`) in Gymnasium's form.
+    `action_mask` int8 [B, NUM_ACTIONS], `seat` int64 [B] and `illegal`, bool [B], which says whether the last action
+    was illegal; when games finish, also `final_obs` and `final_info` (`score`, `cat_points`, `mice`, `rank`, `seat`) in
+    Gymnasium's form.
     """
 
     metadata = {  # noqa: RUF012 - as Gymnasium has it
@@ -64,7 +65,7 @@ class SeatVectorEnv(VectorEnv):
         num_players: int = 4,
         *,
         seat: int | None = None,
-        opponents: Player | Sequence[Player] | None = None,
+        opponents: Player | str | Sequence[Player | str] | None = None,
         illegal: str = "raise",
         reward: str = "win",
         open_mice: bool = False,
@@ -72,17 +73,18 @@ class SeatVectorEnv(VectorEnv):
         threads: int = 1,
         render_mode: str | None = None,
     ) -> None:
-        if illegal not in ILLEGAL:
-            raise ValueError(f"illegal must be one of {list(ILLEGAL)}, not {illegal!r}")
+        check_illegal(illegal, *ILLEGAL)
         check_render_mode(render_mode)
         if render_mode == "human":
             raise TypeError("many games cannot be printed; make a single environment to look at one")
+        self.metadata = copy.deepcopy(type(self).metadata)  # wrappers and recorders write into it
         self.num_envs, self.illegal, self.render_mode = num_envs, illegal, render_mode
         self.setup = choose_setup(num_players, setup)
         self.batch = Batch(num_envs, reward=reward, open_mice=open_mice, setup=self.setup, threads=threads)
         players = check_opponents(opponents, self.setup.seats - 1)
         self.games = SingleLearnerGames(self.batch, players, seat=seat)
         self._seeded = False
+        self._were_illegal = np.zeros(num_envs, np.bool_)
         self.single_observation_space = Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32)
         self.single_action_space = Discrete(NUM_ACTIONS)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -102,6 +104,7 @@ class SeatVectorEnv(VectorEnv):
         self.batch.reset(seed=seed, deals=deals)
         self._seeded = True
         self.games.begin()
+        self._were_illegal[:] = False
         return self.games.observations.copy(), self._infos()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -114,19 +117,23 @@ class SeatVectorEnv(VectorEnv):
             games.step(actions)
         else:
             self._step_any(to_actions(actions, self.num_envs))
+        rewards = games.rewards - PENALTY * (self._were_illegal & (self.illegal == "penalise"))
         truncated = np.zeros(self.num_envs, np.bool_)
-        return games.observations.copy(), games.rewards.copy(), games.terminated.copy(), truncated, self._infos()
+        return games.observations.copy(), rewards, games.terminated.copy(), truncated, self._infos()
 
     def _step_any(self, actions: np.ndarray) -> None:
         """Play one action of the learner in each game, where actions may be illegal.
 
-        An illegal action ends its game if the setting `illegal` is "terminate". If the setting is "random", a random
-        legal action replaces it.
+        An illegal action ends its game if the setting `illegal` is "terminate". Otherwise a legal action replaces it:
+        the nearest one, or a random one.
         """
-        in_range = (actions >= 0) & (actions < NUM_ACTIONS)
-        legal = in_range & (self.action_masks()[np.arange(self.num_envs), np.where(in_range, actions, 0)] == 1)
-        stand_in = np.where(legal, actions, RandomPlayer().act(self.batch.view()))
-        self.games.step(stand_in, abandon=np.flatnonzero(~legal) if self.illegal == "terminate" else None)
+        masks, in_range = self.action_masks(), (actions >= 0) & (actions < NUM_ACTIONS)
+        legal = in_range & (masks[np.arange(self.num_envs), np.where(in_range, actions, 0)] == 1)
+        nearest = self.illegal == "penalise"
+        others = find_nearest(masks, actions) if nearest else RandomPlayer().act(self.batch.view())
+        abandon = np.flatnonzero(~legal) if self.illegal == "terminate" else None
+        self.games.step(np.where(legal, actions, others), abandon=abandon)
+        self._were_illegal[:] = ~legal
 
     def action_masks(self) -> np.ndarray:
         """Return the action masks of the learners, int8 [num_envs, NUM_ACTIONS]: 1 for each legal action."""
@@ -142,6 +149,7 @@ class SeatVectorEnv(VectorEnv):
 
     def _infos(self) -> dict[str, Any]:
         infos: dict[str, Any] = {"action_mask": self.action_masks(), "seat": self.games.seats.copy()}
+        infos["illegal"] = self._were_illegal.copy()
         terminated = self.games.terminated
         if terminated.any():
             infos["final_obs"] = np.full(self.num_envs, None, object)
@@ -161,8 +169,13 @@ class SeatVectorEnv(VectorEnv):
     def read_result(self, index: int) -> dict[str, int]:
         """Return the learner's score, cat points, mice, rank and seat in the last finished game at `index`."""
         state, seat = self.batch.final_states[index], int(self.games.final_seats[index])
-        values = (score(state, seat), state.cat_points[seat], state.mice[seat], rank(state, seat), seat)
-        return dict(zip(FINAL_KEYS, map(int, values), strict=True))
+        return _read_seat(state, seat) | {"rank": int(rank(state, seat)), "seat": seat}
+
+
+def _read_seat(state: State, seat: int) -> dict[str, int]:
+    """Return the score, cat points and mice of a seat, which it knows, and rank 0, which is for the end."""
+    values = (score(state, seat), state.cat_points[seat], state.mice[seat], 0)
+    return dict(zip(RESULT_KEYS, map(int, values), strict=True))
 
 
 class SeatEnv(gymnasium.Env):
@@ -172,8 +185,9 @@ class SeatEnv(gymnasium.Env):
     `SeatVectorEnv`. render_mode: "human", "ansi", "svg", "rgb_array" or None, as in `raw_env`; `render` shows the table
     as the learner may know it.
 
-    `reset(seed=s)` deals game 0 of `Batch(seed=s)`. `info` has `action_mask` int8 [NUM_ACTIONS] and `seat`; at the end
-    also `score`, `cat_points`, `mice` and `rank`.
+    `reset(seed=s)` deals game 0 of `Batch(seed=s)`. `info` always has the same keys: `action_mask` int8 [NUM_ACTIONS],
+    `seat`, `illegal` (whether the last action was illegal), and `score`, `cat_points`, `mice` and `rank` of the
+    learner; `rank` is 0 until the end.
     """
 
     metadata = {  # noqa: RUF012 - as Gymnasium has it
@@ -186,7 +200,7 @@ class SeatEnv(gymnasium.Env):
         num_players: int = 4,
         *,
         seat: int | None = None,
-        opponents: Player | Sequence[Player] | None = None,
+        opponents: Player | str | Sequence[Player | str] | None = None,
         illegal: str = "raise",
         reward: str = "win",
         open_mice: bool = False,
@@ -194,6 +208,7 @@ class SeatEnv(gymnasium.Env):
         render_mode: str | None = None,
     ) -> None:
         check_render_mode(render_mode)
+        self.metadata = copy.deepcopy(type(self).metadata)  # wrappers and recorders write into it
         self.render_mode = render_mode
         self._vector = SeatVectorEnv(
             1,
@@ -236,25 +251,28 @@ class SeatEnv(gymnasium.Env):
         if not is_integer(action):
             raise ValueError(f"an action is an integer from 0 to {NUM_ACTIONS - 1}, not {action!r}")
         games = self._vector.games
-        self._vector.step(np.array([int(action)]))
+        _, rewards, *_ = self._vector.step(np.array([int(action)]))
         self._over = bool(games.terminated[0])
         if self.render_mode == "human":
             self.render()
         observations = games.final_observations if self._over else games.observations
-        return observations[0].copy(), float(games.rewards[0]), self._over, False, self._info()
+        return observations[0].copy(), float(rewards[0]), self._over, False, self._info()
 
     def action_masks(self) -> np.ndarray:
         """Return the learner's action mask, int8 [NUM_ACTIONS]: 1 for each legal action.
 
-        All entries are zero once the game is over.
+        Once the game is over, PASS alone is set, although no action is left: samplers fail at a mask of zeros.
         """
         mask = self._vector.action_masks()[0]
-        return np.zeros_like(mask) if self._over else mask
+        if self._over:
+            mask[:], mask[PASS] = 0, 1
+        return mask
 
     def _info(self) -> dict[str, Any]:
-        if self._over:
-            return {"action_mask": self.action_masks(), **self._vector.read_result(0)}
-        return {"action_mask": self.action_masks(), "seat": int(self._vector.games.seats[0])}
+        games, batch = self._vector.games, self._vector.batch
+        seat = int(games.seats[0])
+        learner = self._vector.read_result(0) if self._over else _read_seat(batch.states[0], seat) | {"seat": seat}
+        return {"action_mask": self.action_masks(), "illegal": bool(self._vector._were_illegal[0]), **learner}
 
     def render(self) -> str | np.ndarray | None:  # type: ignore[override]
         """Show the table with only what the learner may know, or with everything once the game is over.

@@ -16,7 +16,7 @@ from felicity_env.game import MAX_SEATS, STATE
 from felicity_env.game_record import is_integer, to_actions
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_SIZE
-from felicity_env.player import Player, RandomPlayer, write_observations
+from felicity_env.player import Player, write_observations
 from felicity_env.random_stream import mix
 
 LEARNER = -1  # in a seating: this seat learns
@@ -276,20 +276,3 @@ def _check_seat(batch: Batch, seat: int | None) -> int | None:
     if seat is not None and (not is_integer(seat) or not 0 <= seat < batch.num_players.min()):
         raise ValueError(f"seat must be None or 0 to {batch.num_players.min() - 1}, not {seat!r}")
     return seat
-
-
-def check_opponents(opponents: Player | Sequence[Player] | None, num_opponents: int) -> list[Player]:
-    """Return the opponents as a list with one player for all other seats, or with one for each of them.
-
-    opponents: a player for all other seats, a list with one for each, or None for a uniformly random player. Raises
-    `ValueError` if the list has a wrong length, or a player has no `act`.
-    """
-    if opponents is None:
-        return [RandomPlayer()]
-    players = list(opponents) if isinstance(opponents, Sequence) else [opponents]
-    if isinstance(opponents, Sequence) and len(players) != num_opponents:
-        raise ValueError(f"opponents must be one player or {num_opponents} in seating order, not {len(players)}")
-    for player in players:
-        if not callable(getattr(player, "act", None)):
-            raise ValueError(f"an opponent needs a method act(view) -> actions; {player!r} has none")
-    return players

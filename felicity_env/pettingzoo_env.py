@@ -26,6 +26,7 @@ from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWr
 
 from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_legal, legal_actions, rank, score, step
 from felicity_env.game_record import Game, check_action, check_overrides, draw_deal, initial_states, is_integer
+from felicity_env.illegal import PenaliseIllegalWrapper, check_illegal
 from felicity_env.information import Event, Recall, redact
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, PRIVILEGED_SIZE, VERSIONS, observe, observe_everything
@@ -74,19 +75,26 @@ def env(
     open_mice: bool = False,
     render_mode: str | None = None,
     setup: Setup | str | None = None,
-) -> AECEnv:
+    illegal: str = "terminate",
+) -> AECEnv[str, dict[str, Any], Any]:
     """Create the PettingZoo environment of Felicity, in PettingZoo's usual wrappers.
 
-    An illegal action ends the game: the agent that played it gets reward -1, and all other agents get 0. The arguments
-    are those of `raw_env`, and its docstring explains them. The attribute `unwrapped` is the environment without
-    wrappers.
+    illegal: what an illegal action does. "terminate": it ends the game, the agent that played it gets reward -1, and
+    all other agents get 0. "penalise": the legal action with the nearest number is played, the agent's reward is 0.1
+    less, and `infos[agent]["illegal"]` is True until it acts again. "raise": `ValueError`. The other arguments are
+    those of `raw_env`, and its docstring explains them. The attribute `unwrapped` is the environment without wrappers.
     """
-    raw = raw_env(num_players, reward=reward, open_mice=open_mice, render_mode=render_mode, setup=setup)
-    wrapped = TerminateIllegalWrapper(raw, illegal_reward=-1)
+    check_illegal(illegal, "terminate", "penalise", "raise")
+    wrapped: AECEnv[str, dict[str, Any], Any]
+    wrapped = raw_env(num_players, reward=reward, open_mice=open_mice, render_mode=render_mode, setup=setup)
+    if illegal == "terminate":
+        wrapped = TerminateIllegalWrapper(wrapped, illegal_reward=-1)
+    elif illegal == "penalise":
+        wrapped = PenaliseIllegalWrapper(wrapped)
     return OrderEnforcingWrapper(AssertOutOfBoundsWrapper(wrapped))
 
 
-class raw_env(AECEnv):
+class raw_env(AECEnv[str, dict[str, Any], Any]):
     """PettingZoo AEC environment of the game Felicity, without wrappers.
 
     Arguments
@@ -162,6 +170,7 @@ class raw_env(AECEnv):
     ) -> None:
         super().__init__()
         check_render_mode(render_mode)
+        self.metadata = copy.deepcopy(type(self).metadata)  # wrappers and recorders write into it
         self.setup = choose_setup(num_players, setup)
         self.reward, self.open_mice, self.render_mode = reward, bool(open_mice), render_mode
         self._reward_code = reward_code(reward)

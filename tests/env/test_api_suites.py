@@ -14,7 +14,8 @@ from pettingzoo.test import api_test, render_test, seed_test
 from stable_baselines3.common.env_util import make_vec_env
 
 from felicity_env import OBS_SIZE, OBSERVATION_VERSION, RULES_VERSION, Batch, felicity_v0
-from felicity_env.gymnasium_env import ILLEGAL, SeatEnv, SeatVectorEnv
+from felicity_env.gymnasium_env import SeatEnv, SeatVectorEnv
+from felicity_env.illegal import ILLEGAL, PENALTY
 from tests.support.helpers import ODD_SETUPS
 
 SEAT = "felicity_env:felicity/Seat-v0"
@@ -115,7 +116,7 @@ def test_stable_baselines3_makes_many_games_by_their_id():
     assert observations.shape == (8, OBS_SIZE)
 
 
-@pytest.mark.parametrize("illegal", ["random", "terminate"])
+@pytest.mark.parametrize("illegal", ["random", "terminate", "penalise"])
 def test_gymnasium_check_env_passes_as_made_by_its_id(illegal):
     made = gymnasium.make(SEAT, illegal=illegal, render_mode="ansi")
     check_env(made.unwrapped)
@@ -175,4 +176,5 @@ def test_random_actions_without_a_mask_do_as_illegal_says(illegal):
             env.step(73)
         return
     _, reward, terminated, _, _ = env.step(73)
-    assert (reward, terminated) == ((-1.0, True) if illegal == "terminate" else (0.0, False))
+    expected = {"terminate": (-1.0, True), "penalise": (-PENALTY, False), "random": (0.0, False)}
+    assert (reward, terminated) == expected[illegal]

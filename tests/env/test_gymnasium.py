@@ -1,13 +1,17 @@
 """Gymnasium face: seats, opponents, illegal actions, ends of games, resets, rendering."""
 
+import sys
+import types
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 
+import agents
 from felicity_env.game import NUM_ACTIONS, PASS, RABBIT, STATE
 from felicity_env.gymnasium_env import FINAL_KEYS, SeatEnv, SeatVectorEnv
+from felicity_env.illegal import ILLEGAL
 from felicity_env.observation import OBS_SIZE, describe
 from felicity_env.player import RandomPlayer, View
 from tests.support.helpers import C3, ODD_SETUPS
@@ -153,11 +157,40 @@ def test_a_wrong_number_of_opponents_is_refused(make, count):
         make(4, opponents=[RandomPlayer()] * count)
 
 
-@pytest.mark.parametrize("bad", [3, "random", object(), RandomPlayer.act, [RandomPlayer(), RandomPlayer(), None]])
+@pytest.mark.parametrize("bad", [3, object(), RandomPlayer.act, [RandomPlayer(), RandomPlayer(), None]])
 @both_envs
 def test_an_opponent_that_cannot_act_is_refused(make, bad):
     with pytest.raises(ValueError, match=r"needs a method act\(view\)|3 in seating order"):
         make(4, opponents=bad)
+
+
+@both_envs
+def test_opponents_are_named_by_their_codes(make):
+    named, made = (
+        make(4, opponents=["ev", "anchor", "random"]),
+        make(4, opponents=[agents.make(code) for code in ("ev", "anchor", "random")]),
+    )
+    (first, info), (second, _) = named.reset(seed=3), made.reset(seed=3)
+    for _ in range(10):
+        np.testing.assert_array_equal(first, second)
+        action = lowest(info)
+        first, *_, info = named.step(action)
+        second, *_ = made.step(action)
+
+
+def test_a_wrong_player_code_is_refused_with_what_is_known():
+    with pytest.raises(ValueError, match=r"no player 'evv' \(did you mean 'ev'"):
+        SeatEnv(4, opponents="evv")
+
+
+@pytest.mark.parametrize("found", [None, types.ModuleType("agents", "Agents of somebody else.")])
+def test_player_codes_need_the_agents_of_this_project(monkeypatch, found):
+    if found:
+        found.__path__ = ["/elsewhere/agents"]
+    monkeypatch.setitem(sys.modules, "agents", found)
+    with pytest.raises(ValueError, match=r"cannot make the opponent 'ev': player codes need .* checkout") as caught:
+        SeatEnv(4, opponents="ev")
+    assert ("/elsewhere/agents" in str(caught.value)) == bool(found)
 
 
 class Cheat:
@@ -190,7 +223,7 @@ def test_raise_names_the_action_and_what_is_legal_and_changes_nothing(action):
 
 
 @pytest.mark.parametrize("action", [None, 2.0, True, "3", [3], np.array([3]), float("nan")])
-@pytest.mark.parametrize("illegal", ["raise", "terminate", "random"])
+@pytest.mark.parametrize("illegal", ILLEGAL)
 def test_what_is_no_integer_is_refused_whatever_illegal_says(action, illegal):
     env = SeatEnv(4, illegal=illegal)
     env.reset(seed=2)
@@ -206,8 +239,9 @@ def test_terminate_ends_the_game_with_minus_one_and_the_next_reset_goes_on(actio
     observation, reward, terminated, truncated, info = env.step(action)
     assert (reward, terminated, truncated) == (-1.0, True, False)
     np.testing.assert_array_equal(observation, first)  # the game stands where it was given up
-    assert not info["action_mask"].any()
-    assert set(FINAL_KEYS) <= info.keys()
+    assert np.flatnonzero(info["action_mask"]).tolist() == [PASS]
+    assert info["illegal"]
+    assert info["rank"] > 0
     with pytest.raises(ValueError, match="call reset"):
         env.step(0)
     _, info = env.reset()
@@ -241,6 +275,28 @@ def test_random_leaves_legal_actions_alone():
         np.testing.assert_array_equal(rewards, paid)
 
 
+def test_info_has_the_same_keys_and_types_at_every_step():
+    env = SeatEnv(4)
+    _, info = env.reset(seed=1)
+    first = {key: type(value) for key, value in info.items()}
+    terminated = False
+    while not terminated:
+        assert info["rank"] == 0
+        assert info["score"] == info["mice"] + info["cat_points"]
+        *_, terminated, _, info = env.step(int(lowest(info)))
+        assert {key: type(value) for key, value in info.items()} == first
+    assert info["rank"] > 0
+
+
+@both_envs
+def test_the_metadata_of_an_environment_is_its_own(make):
+    one, two = make(4), make(4)
+    one.metadata["render_fps"] = 99
+    one.metadata["render_modes"].append("hologram")
+    assert two.metadata["render_fps"] != 99
+    assert "hologram" not in two.metadata["render_modes"]
+
+
 def test_only_the_games_with_an_illegal_action_are_terminated():
     envs, plain = SeatVectorEnv(5, illegal="terminate"), SeatVectorEnv(5)
     _, infos = envs.reset(seed=4)
@@ -268,7 +324,7 @@ def test_an_illegal_action_in_one_game_of_the_vector_moves_no_game():
     assert envs.batch.states.tobytes() == states.tobytes()
 
 
-@pytest.mark.parametrize("illegal", ["raise", "terminate", "random"])
+@pytest.mark.parametrize("illegal", ILLEGAL)
 @pytest.mark.parametrize("shape", ["too few", "too many", "a column", "floats", "bools"])
 def test_actions_of_a_wrong_shape_or_type_are_refused_by_the_vector_and_move_no_game(illegal, shape):
     envs = SeatVectorEnv(3, illegal=illegal)
@@ -286,7 +342,7 @@ def test_actions_of_a_wrong_shape_or_type_are_refused_by_the_vector_and_move_no_
     assert envs.batch.states.tobytes() == states.tobytes()
 
 
-@pytest.mark.parametrize("illegal", ["raise", "terminate", "random"])
+@pytest.mark.parametrize("illegal", ILLEGAL)
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint64, list])
 def test_the_vector_takes_any_integers(illegal, kind):
     envs = SeatVectorEnv(3, illegal=illegal)
@@ -314,7 +370,7 @@ def test_final_obs_and_final_info_come_where_a_game_ended_and_only_there():
     for _ in range(90):
         observations, rewards, terminated, _, infos = envs.step(lowest(infos))
         if not terminated.any():
-            assert infos.keys() == {"action_mask", "seat"}
+            assert infos.keys() == {"action_mask", "seat", "illegal"}
             continue
         assert infos["_final_obs"].tolist() == infos["_final_info"].tolist() == terminated.tolist()
         for game, over in enumerate(terminated):
@@ -345,7 +401,7 @@ def test_a_reset_right_after_an_end_tells_of_no_end():
         *_, infos = envs.step(lowest(infos))
     for seed in (None, 5):
         _, infos = envs.reset(seed=seed)
-        assert infos.keys() == {"action_mask", "seat"}
+        assert infos.keys() == {"action_mask", "seat", "illegal"}
     assert not envs.games.rewards.any()
 
 
@@ -397,7 +453,7 @@ def test_the_single_env_wants_a_reset_first_and_again_after_the_end():
     for _ in range(2):
         with pytest.raises(ValueError, match=r"no game is being played: call reset\(\)"):
             env.step(0)
-    assert not env.action_masks().any()
+    assert np.flatnonzero(env.action_masks()).tolist() == [PASS]
     env.reset()
     env.step(int(env.action_masks().argmax()))
 

@@ -1,0 +1,44 @@
+"""Gymnasium wrapper that puts the action mask into the observation, where some libraries look for it."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict
+from gymnasium.utils import RecordConstructorArgs
+
+from felicity_env.game import NUM_ACTIONS
+from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE
+
+
+class MaskInObservation(gymnasium.ObservationWrapper[Any, int, Any], RecordConstructorArgs):
+    """Environment whose observations hold the action mask, under the names that a library expects.
+
+    env: a `SeatEnv`, which other wrappers may surround. keys: the names of the observation and of the mask in the dict
+    that each observation then is; None for one array, float32 [OBS_SIZE + NUM_ACTIONS], in which the mask follows the
+    observation.
+    """
+
+    def __init__(
+        self, env: gymnasium.Env[Any, Any], keys: tuple[str, str] | None = ("observation", "action_mask")
+    ) -> None:
+        RecordConstructorArgs.__init__(self, keys=keys)
+        super().__init__(env)
+        if keys is not None and (len(keys) != 2 or keys[0] == keys[1]):
+            raise ValueError(f"keys must be the names of the observation and of the mask, not {keys!r}")
+        self.keys = keys
+        self.observation_space = _create_space(keys)
+
+    def observation(self, observation: np.ndarray) -> dict[str, np.ndarray] | np.ndarray:
+        """Return an observation together with the mask of the actions that are legal now."""
+        mask = self.get_wrapper_attr("action_masks")()
+        if self.keys is None:
+            return np.concatenate([observation, mask.astype(np.float32)])
+        return dict(zip(self.keys, (observation, mask), strict=True))
+
+
+def _create_space(keys: tuple[str, str] | None) -> gymnasium.Space[Any]:
+    if keys is None:
+        return Box(OBS_LOW, OBS_HIGH, (OBS_SIZE + NUM_ACTIONS,), np.float32)
+    observation, mask = Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32), Box(0, 1, (NUM_ACTIONS,), np.int8)
+    return Dict(dict(zip(keys, (observation, mask), strict=True)))
