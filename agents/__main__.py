@@ -14,6 +14,8 @@ VERBS = {
     "evaluate": Verb("agents.arena.evaluate", "measure one player against others, or test whether it is stronger"),
     "play": Verb("agents.play.play", "play a game yourself, in the browser or at the terminal"),
     "games": Verb("agents.play.games", "play games between players and save them in text notation"),
+    "dataset": Verb("agents.data.dataset", "play many games and store them as data, for imitation or offline learning"),
+    "export": Verb("agents.data.export", "write the games of a dataset as JSON lines, as Parquet or for Minari"),
     "replay": Verb("agents.play.replay", "make a page, a film or a picture of a stored game"),
     "review": Verb("agents.play.review", "find the decisions that cost a seat win share in a stored game"),
     "explain": Verb("agents.play.explain", "show what a policy considers at a decision of a stored game"),

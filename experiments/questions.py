@@ -22,6 +22,7 @@ GROUPS = {
         "speed": Verb("experiments.speed.environment", "How fast is the environment?"),
         "player-speed": Verb("experiments.speed.players", "How fast do the players decide?"),
         "pictures": Verb("experiments.speed.pictures", "How fast are pictures, replays and reviews?"),
+        "dataset": Verb("experiments.speed.dataset", "How large is a dataset of games, and how fast is it?"),
         "training-speed": Verb("experiments.speed.training", "How much of its time does training spend in networks?"),
     },
     "release checks": {

@@ -26,7 +26,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("render.html", "render.modes"),
         ("render.replay",),
         ("render.film", "render.notebook"),
-        ("learners", "opponents", "illegal", "mask_wrapper"),
+        ("learners", "opponents", "illegal", "mask_wrapper", "dataset"),
         ("__init__",),
         ("pettingzoo_env", "gymnasium_env", "openspiel"),
         ("felicity_v0",),
@@ -45,7 +45,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("registry",),
         ("__init__",),
         ("arena",),
-        ("play",),
+        ("play", "data"),
         ("__main__",),
     ),
     "train": (

@@ -78,11 +78,29 @@ def _reason(error: OSError) -> str:
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
     """Lock `folder` for this process until the context ends; raise `UserError` if another process holds the lock."""
+    with _lock(folder / ".lock", f"at work in {folder}"):
+        yield
+
+
+@contextmanager
+def lock_output(path: Path) -> Iterator[None]:
+    """Lock the file that a command will write until the context ends, by a file beside it, which is then deleted.
+
+    Raises `UserError` if another process holds the lock.
+    """
+    lock = path.with_name(path.name + ".lock")
+    with _lock(lock, f"writing {path}"):
+        yield
+        lock.unlink(missing_ok=True)
+
+
+@contextmanager
+def _lock(path: Path, work: str) -> Iterator[None]:
     try:
-        with filelock.FileLock(folder / ".lock", blocking=False):
+        with filelock.FileLock(path, blocking=False):
             yield
     except filelock.Timeout:
-        raise UserError(f"another process is at work in {folder}; wait until it ends, or stop it") from None
+        raise UserError(f"another process is {work}; wait until it ends, or stop it") from None
 
 
 def check_same_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any], *, where: object, advice: str) -> None:

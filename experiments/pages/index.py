@@ -251,6 +251,15 @@ def _answer_pictures(results: Sequence[Result]) -> str:
     )
 
 
+def _answer_dataset(results: Sequence[Result]) -> str:
+    players = results[0]["results"]["players"]
+    sizes = ", ".join(f"{row['bytes_per_game']:.0f} with `{code}`" for code, row in players.items())
+    first = next(iter(players.values()))
+    written, seen = (first[f"{name}_per_second"]["value"] / 1e6 for name in ("written", "resimulated"))
+    speeds = f"{written:.1f} million decisions/s written and {seen:.1f} million/s re-simulated with observations"
+    return f"bytes a game: {sizes}; {speeds}, on one core"
+
+
 def _answer_soundness(results: Sequence[Result]) -> str:
     result = results[0]["results"]
     coverage = " and ".join(f"{row['covered']['value']:.1%}" for row in result["coverage"])
@@ -289,6 +298,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "speed": _answer_speed,
     "player-speed": _answer_player_speed,
     "pictures": _answer_pictures,
+    "dataset": _answer_dataset,
     "training-speed": _answer_training_speed,
     "invariants": _answer_check("no invariant is violated", {"games": "games", "decisions": "decisions"}),
     "leaks": _answer_check(

@@ -12,18 +12,18 @@ from typing import Any, ClassVar
 import numpy as np
 from rich.progress import track
 
+from agents.data.play import play_games
 from agents.play.explanation import make_policy
 from agents.play.review_game import review_game
 from agents.tools.settings import check_positive
 from experiments.results import median_interval, write_result
 from experiments.speed.training import measure_seconds
-from felicity_env import felicity_v0
 from felicity_env.game_record import Game
 from felicity_env.render.raster import raster_rgb
 from felicity_env.render.replay import replay_html
 from felicity_env.render.scene import Scene, build_view_scene
 from felicity_env.render.svg import draw_svg
-from felicity_env.setups import STANDARD_PLAYERS
+from felicity_env.setups import STANDARD_PLAYERS, standard_setup
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,10 @@ class Config:
         check_positive(self, "repetitions", "games")
 
 
-def play_game(num_players: int, seed: int) -> Game:
-    """Play a game among copies of the reference player."""
-    env, player = felicity_v0.raw_env(num_players), make_policy("net")
-    env.reset(seed=seed)
-    while not any(env.terminations.values()):
-        env.step(int(player.act(env.view())[0]))
-    return env.game
+def play_some(num_players: int, count: int) -> list[Game]:
+    """Play games among copies of the reference player."""
+    games = play_games(["net"], standard_setup(num_players), range(count), seed=0, with_probabilities=False)
+    return [games.game(index) for index in range(count)]
 
 
 def list_scenes(game: Game) -> list[Scene]:
@@ -88,7 +85,7 @@ def measure_reviews(games: list[Game]) -> dict[str, Any]:
 def main(config: Config) -> None:
     """Measure pictures, replays and reviews, and store the result."""
     started = time.monotonic()
-    games = {size: [play_game(size, seed) for seed in range(config.games)] for size in STANDARD_PLAYERS}
+    games = {size: play_some(size, config.games) for size in STANDARD_PLAYERS}
     results: dict[str, Any] = measure_pictures(list_scenes(games[4][0]), config.repetitions)
     results["replays"] = {str(size): measure_replay(games[size]) for size in track(STANDARD_PLAYERS, "replays")}
     results["review_seconds"] = measure_reviews(games[4])
