@@ -80,6 +80,14 @@ PLAYERS = {
         values=("worlds",),
         options={"policy": True, "milliseconds": True, "others": True},
     ),
+    "chat": Entry(
+        "agents.chat.player",
+        "make_chat_player",
+        "chat:ADDRESS,MODEL, a language model behind a chat-completions server, as chat:http://localhost:8000/v1,M; "
+        "seconds=60 and tokens=1000 limit an answer, attempts=3 a decision; log=FILE keeps all answers",
+        values=("address", "model"),
+        options=dict.fromkeys(("seconds", "attempts", "temperature", "tokens", "parallel", "log"), True),
+    ),
 }
 
 
@@ -231,8 +239,9 @@ def _import_own(module: str) -> ModuleType:
 
 
 def is_search(*codes: str) -> bool:
-    """Return whether at least one of the player codes names a search player; search players are slow."""
-    searches = {name for name, entry in PLAYERS.items() if entry.module in ("agents.search", "agents.policy_search")}
+    """Return whether at least one of the player codes names a search, or a language model; both are slow."""
+    slow = ("agents.search", "agents.policy_search", "agents.chat.player")
+    searches = {name for name, entry in PLAYERS.items() if entry.module in slow}
     return any(code.split(":")[0] in searches for code in codes)
 
 

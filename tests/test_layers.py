@@ -41,7 +41,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("playout", "worlds"),
         ("tree",),
         ("search", "beliefs"),
-        ("policy_search",),
+        ("policy_search", "chat"),
         ("registry",),
         ("__init__",),
         ("arena",),

@@ -1,0 +1,1 @@
+"""Language models as players, through the usual chat-completions interface of servers."""
