@@ -14,7 +14,7 @@ import inspect
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
@@ -200,15 +200,27 @@ def _refuse_old_forms(code: str) -> None:
 
 def _make_own(module: str, function: str) -> Player:
     try:
-        make_player = getattr(_import_own(module), function, None)
-        if make_player is None:
-            raise AttributeError(f"it has no function {function}")
-        player = make_player()
+        player = load_function(f"{module}:{function}")()
     except (Exception, SystemExit) as error:  # foreign code raises anything
         raise ValueError(f"cannot make a player by {module}:{function}: {type(error).__name__}: {error}") from error
     if not callable(getattr(player, "act", None)):
         raise ValueError(f"{module}:{function}() gave {player!r}, which has no method act(view)")
     return player
+
+
+def load_function(code: str) -> Callable[..., Any]:
+    """Import a user's module, and return one of its functions.
+
+    code: FILE.py:FUNCTION or MODULE:FUNCTION. Raises `AttributeError` if there is no such function, `ValueError` if the
+    code has another form, and whatever the import raises.
+    """
+    module, colon, function = code.rpartition(":")
+    if not colon:
+        raise ValueError(f"{code!r} is not FILE.py:FUNCTION or MODULE:FUNCTION")
+    found = getattr(_import_own(module), function, None)
+    if not callable(found):
+        raise AttributeError(f"it has no function {function}")
+    return found
 
 
 def _import_own(module: str) -> ModuleType:

@@ -24,7 +24,13 @@ from train.config import Config, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
 from train.trainer import Progress, Trainer
 
-WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow")  # options that a resumed run may get
+WITH_RESUME = (
+    "--resume",
+    "--total-timesteps",
+    "--threads",
+    "--allow",
+    "--log-to",
+)  # options that a resumed run may get
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
@@ -112,7 +118,7 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     if total is not None and total <= before:
         raise UserError(f"--total-timesteps is the new total: it must be more than the run's {before:,}, not {total:,}")
     threads = given.threads or (config.threads and min(config.threads, MAX_THREADS))
-    config = replace(config, threads=threads, total_timesteps=total or before)
+    config = replace(config, threads=threads, total_timesteps=total or before, log_to=given.log_to)
     trainer = _create_trainer(config, folder)
     report = lambda text: _print(console, text)  # noqa: E731
     if list_checkpoints(folder) or policy_json(folder).exists():

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from agents.registry import PLAYERS, check_player, check_players
+from agents.registry import PLAYERS, check_player, check_players, load_function
 from agents.tools.files import UserError, check_same_settings, describe_error
 from agents.tools.seeds import MAX_TRAINING_SEED
 from agents.tools.settings import (
@@ -30,7 +30,7 @@ from train.opponents import PAST, SELF
 GPU_FACTOR = 16  # a GPU is as fast with large batches: as many updates, from better estimates
 # If the user sets one of these settings, all defaults are those of a CPU, also on a GPU.
 SIZES = ("num_envs", "num_steps", "batch_size", "total_timesteps")
-NOT_STORED = ("out", "resume", "allow", "threads", "save_minutes")  # settings that do not change what a run learns
+NOT_STORED = ("out", "resume", "allow", "threads", "save_minutes", "log_to")  # these do not change what a run learns
 MAX_SIZE = 2**31 - 1  # larger sizes overflow when memory is requested, instead of being refused
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 
@@ -57,7 +57,7 @@ class Config(SeveralSetups):
     """Folder to create for the run, or an empty one. Default: a new folder in `runs/`."""
     resume: Path | None = None
     """Folder of a stopped or finished run to continue with its stored settings. Only --total-timesteps (a new, larger
-    total), --threads and --allow may be given with it."""
+    total), --threads, --log-to and --allow may be given with it."""
     allow: tuple[str, ...] = ()
     """Codes of players in modules of your own that a resumed run may import; without it only built-in players play."""
 
@@ -104,6 +104,10 @@ class Config(SeveralSetups):
     """Largest number of minutes between two checkpoints; a run that is killed loses what it learned since the last
     one."""
 
+    log_to: str | None = None
+    """Function of yours that also gets all that is logged, as FILE.py:FUNCTION or MODULE:FUNCTION; it is called with
+    {name: value} and the number of decisions. Default: logs are only written as CSV and for TensorBoard."""
+
     against: tuple[str, ...]
     """Codes of the players against which the policy is evaluated, during training (learning curve) and at the end."""
     curve_every: int | None = None
@@ -133,6 +137,14 @@ class Config(SeveralSetups):
         check_players(self, "against")
         require(len(set(self.against)) == len(self.against), "--against names a player twice")
         self._check_mix()
+        self._check_log_to()
+
+    def _check_log_to(self) -> None:
+        if self.log_to is not None:
+            try:
+                load_function(self.log_to)
+            except (Exception, SystemExit) as error:  # foreign code raises anything
+                raise ValueError(f"--log-to {self.log_to}: {type(error).__name__}: {error}") from error
 
     def _check_memory(self) -> None:
         """Raise `ValueError` if the observations of one rollout need more memory than this machine has.

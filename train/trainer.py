@@ -17,13 +17,14 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
-from stable_baselines3.common.logger import Logger, make_output_format
+from stable_baselines3.common.logger import KVWriter, Logger, make_output_format
 
 from agents.arena.estimates import estimate_share
 from agents.arena.matches import win_shares_against_copies
 from agents.checkpoint_file import save_checkpoint
 from agents.network import NetworkPlayer
 from agents.policy_file import CRITIC, POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
+from agents.registry import load_function
 from agents.tools.files import check_same_settings, explain_os_errors, write_atomically, write_json
 from agents.tools.progress import format_duration
 from agents.tools.provenance import commit, provenance
@@ -111,6 +112,32 @@ class RunLogger(Logger):
             super().close()
 
 
+class FunctionWriter(KVWriter):
+    """Output of a logger that calls a user's function with {name: value} and the number of decisions learned from.
+
+    If the function raises an exception, that is printed, and the function is not called again: the run goes on.
+    """
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self._function: Callable[[dict[str, Any], int], Any] | None = load_function(code)
+
+    def write(
+        self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0
+    ) -> None:  # the names are those of Stable-Baselines3
+        """Call the function with all logged values."""
+        if self._function is None:
+            return
+        try:
+            self._function(dict(key_values), step)
+        except Exception as error:  # foreign code raises anything
+            print(f"{self.code} raised {type(error).__name__}: {error}; it is not called again", file=sys.stderr)
+            self._function = None
+
+    def close(self) -> None:
+        """Do nothing: the function has its own files."""
+
+
 class Run:
     """Training run: its settings, folder, learning curve and working time in seconds.
 
@@ -144,11 +171,15 @@ class Run:
         return batch
 
     def create_logger(self, timesteps: int) -> Logger:
-        """Create a logger that writes CSV and TensorBoard files; the name of their folder contains `timesteps`."""
+        """Create a logger that writes CSV and TensorBoard files and calls the function `log_to`, if there is one.
+
+        The name of the folder contains `timesteps`.
+        """
         folder = self.folder / "logs" / f"from-{timesteps:012d}"
         with explain_os_errors(f"cannot write the logs in {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-            return RunLogger(str(folder), [make_output_format(kind, str(folder)) for kind in ("csv", "tensorboard")])
+            outputs = [make_output_format(kind, str(folder)) for kind in ("csv", "tensorboard")]
+        return RunLogger(str(folder), [*outputs, *([FunctionWriter(log_to)] if (log_to := self.config.log_to) else [])])
 
     def create_player(self, layers: Layers) -> NetworkPlayer:
         """Create a player with the policy that has these network layers, of the form that this run trains."""

@@ -210,15 +210,16 @@ def test_a_broken_answer_is_a_failed_attempt(serve, body):
 
 def test_a_server_that_refuses_is_an_error_that_says_what_to_do(serve):
     player = agents.make(serve(lambda request: (401, b"")).code())
-    with pytest.raises(OSError, match=rf"refuses the request: 401 .*; set its key in the variable {KEY}"):
+    with pytest.raises(OSError, match="refuses the request: 401 ") as caught:
         player.act(new_game().view())
+    assert f"; set its key in the variable {KEY}" in str(caught.value)
 
 
 def test_a_server_that_is_not_there_is_named(serve):
     server = serve(last_legal)
     server.http.shutdown()
     server.http.server_close()
-    with pytest.raises(OSError, match="no server answers at http://127.0.0.1"):
+    with pytest.raises(OSError, match=r"no server answers at http://127\.0\.0\.1"):
         agents.make(server.code()).act(new_game().view())
 
 

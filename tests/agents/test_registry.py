@@ -34,7 +34,7 @@ def test_every_player_of_the_registry_is_made_by_one_of_these_codes():
     assert {code.split(":")[0] for code in CODES} == set(PLAYERS) - {
         "net+search",
         "chat",
-    }  # which have tests of their own
+    }  # tested apart
 
 
 @pytest.mark.parametrize("code", HEURISTICS)
