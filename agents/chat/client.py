@@ -62,6 +62,7 @@ class ChatClient:
             with urllib.request.urlopen(request, timeout=self.seconds) as answer:
                 return json.loads(answer.read(_MOST_BYTES))
         except urllib.error.HTTPError as error:
+            error.close()  # it holds the connection
             if error.code == 429 or error.code >= 500:
                 raise NoAnswer(f"the server is busy or broken: {error.code} {error.reason}") from error
             advice = f"; set its key in the variable {KEY}" if error.code in (401, 403) else ""
