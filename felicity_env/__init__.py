@@ -6,7 +6,7 @@
 
 The rules are in RULES.md. Importing this package registers both environments. `gymnasium.make` imports the package
 that stands before the colon. `pettingzoo.make("aec", "felicity/felicity-v0")` imports nothing, so `import felicity_env`
-must come first.
+must come first; it needs PettingZoo 1.27.
 """
 
 import signal
@@ -34,7 +34,8 @@ gymnasium.register(
     entry_point="felicity_env.gymnasium_env:SeatEnv",
     vector_entry_point="felicity_env.gymnasium_env:SeatVectorEnv",
 )
-pettingzoo.register("aec", "felicity/felicity-v0", entry_point="felicity_env.pettingzoo_env:env")
+if hasattr(pettingzoo, "register"):  # which came with PettingZoo 1.27
+    pettingzoo.register("aec", "felicity/felicity-v0", entry_point="felicity_env.pettingzoo_env:env")
 
 __version__ = "0.2.0"
 __all__ = [
