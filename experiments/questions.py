@@ -33,6 +33,7 @@ GROUPS = {
         "endurance": Verb("experiments.checks.endurance", "Does memory stay flat over a billion decisions?"),
         "kills": Verb("experiments.checks.kills", "Do training runs and tournaments survive being killed?"),
         "mutants": Verb("experiments.checks.mutants", "Do the tests notice a change of the code?"),
+        "recipes": Verb("experiments.checks.recipes", "Does the game work in other libraries?"),
         "review-honesty": Verb("experiments.checks.review_honesty", "Are reviews of games honest?"),
         "soundness": Verb("experiments.checks.soundness", "Are the statistics of the arena correct?"),
     },

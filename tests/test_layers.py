@@ -16,7 +16,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("kernel",),
         ("random_stream",),
         ("game",),
-        ("rewards", "observation", "game_record", "state_check"),
+        ("rewards", "observation", "game_record", "state_check", "advantages"),
         ("setups", "information"),
         ("notation", "player"),
         ("render.__init__", "render.nodes", "render.scene", "render.story", "buffers"),

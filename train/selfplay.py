@@ -27,6 +27,7 @@ from agents.policy_file import Layers
 from agents.tools.files import UserError
 from agents.tools.settings import check_not_negative, check_positive, check_range, require
 from felicity_env import game_seed
+from felicity_env.advantages import compute_advantages
 from felicity_env.game import PASS
 from felicity_env.learners import LEARNER
 from felicity_env.observation import OBSERVATION_VERSION
@@ -36,7 +37,7 @@ from train.initial_policy import InitialPolicy, load_initial_policy
 from train.networks import ACTIVATION, ActorCritic, copy_layers, masked_log_softmax, set_layers
 from train.opponents import OpponentPool
 from train.priors import PRIORS, prior_logits
-from train.rollout import Rollout, compute_advantages, sample, share_rewards
+from train.rollout import Rollout, sample, share_rewards
 from train.trainer import Interrupt, Progress, Run
 
 _GAMES, _ORDER = 0, 1  # indices of the random streams from a run's seed

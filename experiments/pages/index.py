@@ -251,6 +251,12 @@ def _answer_pictures(results: Sequence[Result]) -> str:
     )
 
 
+def _answer_recipes(results: Sequence[Result]) -> str:
+    rows = [row for row in results[0]["results"]["recipes"] if "win_share" in row]
+    texts = (f"{row['win_share']:.2f} by `{row['recipe']}`" for row in rows)
+    return f"win shares against three `random` (par 0.25): {', '.join(texts)}"
+
+
 def _answer_dataset(results: Sequence[Result]) -> str:
     players = results[0]["results"]["players"]
     sizes = ", ".join(f"{row['bytes_per_game']:.0f} with `{code}`" for code, row in players.items())
@@ -299,6 +305,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "player-speed": _answer_player_speed,
     "pictures": _answer_pictures,
     "dataset": _answer_dataset,
+    "recipes": _answer_recipes,
     "training-speed": _answer_training_speed,
     "invariants": _answer_check("no invariant is violated", {"games": "games", "decisions": "decisions"}),
     "leaks": _answer_check(

@@ -31,6 +31,7 @@ from experiments.pages.results import (
     render_ladder,
     render_player_speed,
     render_ratings,
+    render_recipes,
     render_soundness,
     render_speed,
     render_standings,
@@ -174,6 +175,7 @@ PAGES: dict[Path, Parts] = {
         "budget": render_budget,
         "exploit": lambda: render_exploits(read_exploits()),
     },
+    DOCS / "libraries.md": {"recipes": render_recipes},
     DOCS / "measuring.md": {"soundness": render_soundness},
     DOCS / "training.md": {
         "first_player_selfplay": partial(render_first_player, "selfplay"),

@@ -154,6 +154,26 @@ def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
     return results["setup"], f"`{config['target']}`", *values, results["best"]["start"], decisions
 
 
+def render_recipes() -> str:
+    """Return a Markdown table of what each recipe of another library reaches."""
+    if not (RESULTS / "recipes.json").exists():
+        return "Not measured yet."
+    stored = read_result("recipes")
+    rows = [
+        (
+            f"`{row['recipe']}`",
+            ", ".join(f"`{need}`" for need in row["needs"]),
+            f"{row['win_share']:.3f} ({row['low']:.3f} to {row['high']:.3f})",
+            f"{row['decisions']:,}",
+            str(row["seconds"]),
+        )
+        for row in stored["results"]["recipes"]
+        if "win_share" in row
+    ]
+    heads = ("recipe", "needs", "win share against three `random` (par 0.25)", "decisions", "seconds")
+    return format_table(heads, rows) + "\n\n" + format_source(stored)
+
+
 def render_soundness() -> str:
     """Return Markdown tables that show how often the arena's intervals and tests are right, for known win shares."""
     stored = read_result("soundness")

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from felicity_env import Batch
+from felicity_env.advantages import compute_advantages
 from felicity_env.game import MAX_SEATS
 from felicity_env.kernel import MAX_THREADS
 from train.networks import masked_log_softmax
-from train.rollout import compute_advantages, sample, share_rewards
+from train.rollout import sample, share_rewards
 
 GAMMA, LAMBDA = 0.9, 0.5
 
