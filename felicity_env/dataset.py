@@ -395,7 +395,7 @@ def _write_states(states, actions, bounds, game_seeds, counts, out, seeds):
         state = states[game]
         counts[:] = 0
         for k in range(bounds[game], bounds[game + 1]):
-            seat = state.seat
+            seat = int(state.seat)  # of 64 bits, as the random bits need
             out[k] = state
             redact_state(out[k], seat)
             seeds[k] = decision_seed(game_seeds[game], seat, counts[seat])

@@ -43,7 +43,8 @@ def collect(batch: Batch, actor: nn.Module, critic: nn.Module) -> dict[str, np.n
 def learn(data: dict[str, np.ndarray], actor: nn.Module, critic: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     played = {name: data[name] for name in ("rewards", "terminated", "seats", "values")}
     advantages, known = compute_advantages(**played, gamma=1.0, gae_lambda=0.95)  # for the seat that decided
-    data = data | {"advantages": advantages, "returns": advantages + data["values"]}
+    scaled = (advantages - advantages[known].mean()) / advantages[known].std()
+    data = data | {"gains": scaled, "returns": advantages + data["values"]}
     rows = {
         name: torch.as_tensor(array[known]) for name, array in data.items() if name not in ("rewards", "terminated")
     }
@@ -52,8 +53,8 @@ def learn(data: dict[str, np.ndarray], actor: nn.Module, critic: nn.Module, opti
             part = {name: tensor[index] for name, tensor in rows.items()}
             policy = masked(actor(part["seen"]), part["masks"].numpy())
             ratio = (policy.log_prob(part["actions"]) - part["logs"]).exp()
-            gain = (part["advantages"] - part["advantages"].mean()) / (part["advantages"].std() + 1e-8)
-            surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain).mean()
+            clipped = ratio.clamp(1 - CLIP, 1 + CLIP)
+            surrogate = torch.minimum(ratio * part["gains"], clipped * part["gains"]).mean()
             error = (critic(part["seen"]).squeeze(1) - part["returns"]).square().mean()
             optimizer.zero_grad()
             (error - surrogate - ENTROPY * policy.entropy().mean()).backward()

@@ -171,7 +171,7 @@ def _build_set(state: State, seat: int) -> CardSet:
     hand = None if state.hands[seat] == HIDDEN else list_cards(state.hands[seat])
     removed, played = int(state.removed[seat]), list_cards(state.played[seat])
     placed = sum(slot_owner(state, slot) == seat for slot in range(state.row_size))
-    size = int(count_cards(state.deck)) - (removed != NO_CARD) - len(played) - placed
+    size = int(count_cards(state.deck) - (removed != NO_CARD) - len(played) - placed)
     return CardSet(seat, removed, hand, size, played)
 
 

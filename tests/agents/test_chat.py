@@ -252,6 +252,7 @@ def test_players_of_other_models_have_other_digests():
     assert one.digest() != two.digest()
 
 
+@pytest.mark.compiled("many games")
 def test_a_model_is_a_player_of_a_dataset(serve):
     games = play_games([serve(last_legal).code(), "ev"], standard_setup(3), range(2), seed=1)
     assert len(games) == 2

@@ -24,6 +24,8 @@ from felicity_env.mask_wrapper import MaskInObservation
 from felicity_env.setups import find_setup
 from tests.support.paths import ROOT
 
+pytestmark = pytest.mark.compiled("many games; the functions that are called run in tests/env/test_dataset.py")
+
 
 def run(*words: object) -> int:
     return run_verb("agents", VERBS, list(map(str, words)))

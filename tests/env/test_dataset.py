@@ -13,14 +13,15 @@ from felicity_env import felicity_v0, notation
 from felicity_env.dataset import ARRAYS, SPLITS, Dataset
 from felicity_env.setups import SMALL_SETUPS, find_setup
 from tests.support.experiments import save_random_policy
-from tests.support.helpers import ODD_SETUPS
+from tests.support.helpers import COMPILED, ODD_SETUPS
 
+COUNT = 60 if COMPILED else 6  # games
 SETUPS = ["standard-3", "standard-4", "standard-5", *SMALL_SETUPS]
 
 
 @pytest.fixture(scope="module")
 def games() -> Dataset:
-    return play_games(["ev", "anchor", "random"], find_setup("standard-4"), range(60), seed=4)
+    return play_games(["ev", "anchor", "random"], find_setup("standard-4"), range(COUNT), seed=4)
 
 
 def reload(games: Dataset) -> Dataset:
@@ -46,7 +47,7 @@ def test_games_are_the_same_after_saving_and_loading(setup):
 
 
 def test_a_stored_game_is_the_game_that_was_played(games):
-    for index in (0, 30, 59, -1):
+    for index in (0, COUNT // 2, COUNT - 1, -1):
         game = games.game(index)
         env = felicity_v0.raw_env(4)
         env.reset(seed=int(games.seeds[index]))
@@ -61,7 +62,7 @@ def test_a_stored_game_is_the_game_that_was_played(games):
 
 def test_there_is_no_game_beyond_the_last(games):
     with pytest.raises(IndexError):
-        games.game(60)
+        games.game(COUNT)
 
 
 def damage_rules_version(about):
@@ -127,6 +128,7 @@ def test_an_array_of_another_type_is_refused_by_its_name(games, name):
         replace(games, **{name: getattr(games, name).astype(np.float64)})
 
 
+@pytest.mark.compiled("many games")
 def test_damaged_bytes_are_refused_or_change_nothing(games):
     file = io.BytesIO()
     games.take(slice(0, 10)).save(file)
@@ -151,7 +153,7 @@ def test_a_file_that_is_missing_is_an_error_of_the_system(tmp_path):
 
 def test_games_are_taken_by_index_mask_and_slice(games):
     assert_equal(games.take([3, 1]), Dataset.concatenate([games.take([3]), games.take([1])]))
-    assert_equal(games.take(np.arange(60) < 5), games.take(slice(0, 5)))
+    assert_equal(games.take(np.arange(COUNT) < 5), games.take(slice(0, 5)))
     assert games.take([3, 1]).game(0) == games.game(3)
     assert len(games.take([])) == 0
 
@@ -162,6 +164,7 @@ def test_games_of_other_players_are_not_joined(games):
         Dataset.concatenate([games, other])
 
 
+@pytest.mark.compiled("many games")
 def test_each_deal_is_in_one_part_and_all_parts_are_all_games():
     many = play_games(["random"], find_setup("small-2"), range(500), seed=1)  # which has few deals
     parts = {part: many.split(part) for part in SPLITS}
@@ -172,6 +175,7 @@ def test_each_deal_is_in_one_part_and_all_parts_are_all_games():
     assert not deals["test"] & deals["validation"]
 
 
+@pytest.mark.compiled("many games")
 def test_parts_have_their_sizes():
     many = play_games(["random"], find_setup("standard-5"), range(4000), seed=1)
     assert len(many.split("train")) == pytest.approx(3200, abs=120)
@@ -249,11 +253,12 @@ def test_players_act_again_as_they_did(games):
 
 
 def test_the_final_states_are_those_of_the_games(games):
-    states = games.final_states(range(10, 13))
+    states = games.final_states(range(2, 5))
     for k in range(3):
-        assert states[k].tobytes() == games.game(10 + k).final_states()[0].tobytes()
+        assert states[k].tobytes() == games.game(2 + k).final_states()[0].tobytes()
 
 
+@pytest.mark.compiled("many games")
 def test_probabilities_are_those_of_the_networks_and_unknown_for_others(tmp_path):
     save_random_policy(tmp_path)
     net = f"net:{tmp_path}"
