@@ -24,7 +24,8 @@ from felicity_env.illegal import ILLEGAL, PENALTY, check_illegal, find_nearest
 from felicity_env.learners import SingleLearnerGames
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, VERSIONS
 from felicity_env.opponents import check_opponents
-from felicity_env.player import Player, RandomPlayer
+from felicity_env.player import Player, RandomPlayer, View
+from felicity_env.random_stream import MAX_SEED
 from felicity_env.render.modes import RENDER_METADATA, RENDER_MODES, check_render_mode, render
 from felicity_env.setups import choose_setup
 
@@ -78,6 +79,7 @@ class SeatVectorEnv(VectorEnv):
         if render_mode == "human":
             raise TypeError("many games cannot be printed; make a single environment to look at one")
         self.metadata = copy.deepcopy(type(self).metadata)  # wrappers and recorders write into it
+        self.autoreset_mode = self.metadata["autoreset_mode"]  # where TorchRL looks for it
         self.num_envs, self.illegal, self.render_mode = num_envs, illegal, render_mode
         self.setup = choose_setup(num_players, setup)
         self.batch = Batch(num_envs, reward=reward, open_mice=open_mice, setup=self.setup, threads=threads)
@@ -95,13 +97,14 @@ class SeatVectorEnv(VectorEnv):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a new game in every environment; return the first observations of the learners and `infos`.
 
-        The option `{"deal": ...}` sets parts of the deal of every game, as in `raw_env.reset`.
+        seed: integer from 0 to 2**64 - 1, of which the highest bit is left out. The option `{"deal": ...}` sets parts
+        of the deal of every game, as in `raw_env.reset`.
         """
         overrides = (options or {}).get("deal")
         deals = None if overrides is None else [overrides] * self.num_envs
         if seed is None and not self._seeded:
             seed = secrets.randbits(63)
-        self.batch.reset(seed=seed, deals=deals)
+        self.batch.reset(seed=_fold_seed(seed), deals=deals)
         self._seeded = True
         self.games.begin()
         self._were_illegal[:] = False
@@ -176,6 +179,11 @@ def _read_seat(state: State, seat: int) -> dict[str, int]:
     """Return the score, cat points and mice of a seat, which it knows, and rank 0, which is for the end."""
     values = (score(state, seat), state.cat_points[seat], state.mice[seat], 0)
     return dict(zip(RESULT_KEYS, map(int, values), strict=True))
+
+
+def _fold_seed(seed: int | None) -> int | None:
+    """Return a seed without its bit 63, because some libraries draw seeds of 64 bits."""
+    return seed & MAX_SEED if is_integer(seed) and 0 <= seed < 2**64 else seed  # type: ignore[operator]
 
 
 class SeatEnv(gymnasium.Env):
@@ -267,6 +275,12 @@ class SeatEnv(gymnasium.Env):
         if self._over:
             mask[:], mask[PASS] = 0, 1
         return mask
+
+    def view(self) -> View:
+        """Return what the learner may know, for a player's `act`; raise `ValueError` unless a game is being played."""
+        if self._over or not self._playing:
+            raise ValueError("no game is being played: call reset()")
+        return self._vector.batch.view()
 
     def _info(self) -> dict[str, Any]:
         games, batch = self._vector.games, self._vector.batch

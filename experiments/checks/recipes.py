@@ -27,7 +27,11 @@ RECIPES: dict[str, tuple[str, ...]] = {  # script: what it needs beside this pro
     "sb3_ppo": (),
     "openspiel_cfr": (),
     "rllib_ppo": ("ray[rllib]==2.60.0",),
+    "torchrl_ppo": ("torchrl==0.14.1",),
+    "torchrl_aec_ppo": ("torchrl==0.14.1",),
+    "tianshou_ppo": ("tianshou==2.0.1",),
     "agilerl_ppo": ("agilerl==2.58.0", "peft"),
+    "minari_collect": ("minari[create,hdf5]==0.5.4", "pillow"),
 }
 
 

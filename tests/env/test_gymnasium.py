@@ -193,6 +193,26 @@ def test_player_codes_need_the_agents_of_this_project(monkeypatch, found):
     assert ("/elsewhere/agents" in str(caught.value)) == bool(found)
 
 
+@both_envs
+def test_a_seed_of_64_bits_is_that_of_its_lower_63(make):
+    first, second = (make(4).reset(seed=seed)[0] for seed in (2**64 - 5, 2**63 - 5))
+    np.testing.assert_array_equal(first, second)
+    with pytest.raises(ValueError, match="seed"):
+        make(4).reset(seed=2**64)
+
+
+def test_a_player_sits_in_the_learners_seat():
+    env, player = SeatEnv(4, opponents="ev"), agents.make("ev")
+    _, info = env.reset(seed=3)
+    terminated = False
+    while not terminated:
+        view = env.view()
+        assert view.seats.tolist() == [info["seat"]]
+        *_, terminated, _, info = env.step(int(player.act(view)[0]))
+    with pytest.raises(ValueError, match="call reset"):
+        env.view()
+
+
 class Cheat:
     def act(self, view: View) -> np.ndarray:
         return np.full(len(view), NUM_ACTIONS - 1)
@@ -496,7 +516,7 @@ def test_unseeded_environments_differ():
     assert starts[0] != starts[1]
 
 
-@pytest.mark.parametrize("seed", [-1, 1.0, True, "1", 2**63])
+@pytest.mark.parametrize("seed", [-1, 1.0, True, "1", 2**64])
 def test_a_seed_that_is_no_integer_in_range_is_refused(seed):
     with pytest.raises((ValueError, gymnasium.error.Error), match=r"[Ss]eed"):
         SeatEnv(4).reset(seed=seed)
