@@ -54,8 +54,9 @@ def prepare(requirements: Sequence[str], folder: Path) -> Path:
     """Return a Python in which a recipe runs: this one, or that of a virtual environment in `folder`."""
     if not requirements:
         return Path(sys.executable)
-    python = folder / "venv" / "bin" / "python"
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    python = (folder / "venv" / "bin" / "python").absolute()
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "torch==2.13.0"]
     subprocess.run([*install, *requirements, "-e", PROJECT], check=True)
     return python
