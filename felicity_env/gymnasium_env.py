@@ -86,7 +86,7 @@ class SeatVectorEnv(VectorEnv):
         players = check_opponents(opponents, self.setup.seats - 1)
         self.games = SingleLearnerGames(self.batch, players, seat=seat)
         self._seeded = False
-        self._were_illegal = np.zeros(num_envs, np.bool_)
+        self.were_illegal = np.zeros(num_envs, np.bool_)
         self.single_observation_space = Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32)
         self.single_action_space = Discrete(NUM_ACTIONS)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -107,7 +107,7 @@ class SeatVectorEnv(VectorEnv):
         self.batch.reset(seed=_fold_seed(seed), deals=deals)
         self._seeded = True
         self.games.begin()
-        self._were_illegal[:] = False
+        self.were_illegal[:] = False
         return self.games.observations.copy(), self._infos()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -120,7 +120,7 @@ class SeatVectorEnv(VectorEnv):
             games.step(actions)
         else:
             self._step_any(to_actions(actions, self.num_envs))
-        rewards = games.rewards - PENALTY * (self._were_illegal & (self.illegal == "penalise"))
+        rewards = games.rewards - PENALTY * (self.were_illegal & (self.illegal == "penalise"))
         truncated = np.zeros(self.num_envs, np.bool_)
         return games.observations.copy(), rewards, games.terminated.copy(), truncated, self._infos()
 
@@ -136,7 +136,7 @@ class SeatVectorEnv(VectorEnv):
         others = find_nearest(masks, actions) if nearest else RandomPlayer().act(self.batch.view())
         abandon = np.flatnonzero(~legal) if self.illegal == "terminate" else None
         self.games.step(np.where(legal, actions, others), abandon=abandon)
-        self._were_illegal[:] = ~legal
+        self.were_illegal[:] = ~legal
 
     def action_masks(self) -> np.ndarray:
         """Return the action masks of the learners, int8 [num_envs, NUM_ACTIONS]: 1 for each legal action."""
@@ -152,7 +152,7 @@ class SeatVectorEnv(VectorEnv):
 
     def _infos(self) -> dict[str, Any]:
         infos: dict[str, Any] = {"action_mask": self.action_masks(), "seat": self.games.seats.copy()}
-        infos["illegal"] = self._were_illegal.copy()
+        infos["illegal"] = self.were_illegal.copy()
         terminated = self.games.terminated
         if terminated.any():
             infos["final_obs"] = np.full(self.num_envs, None, object)
@@ -243,6 +243,7 @@ class SeatEnv(gymnasium.Env):
         has_next = self._over and seed is None and "deal" not in (options or {})
         if not has_next:  # after the end of a game the vector environment has dealt the next one already
             self._vector.reset(seed=seed, options=options)
+        self._vector.were_illegal[:] = False
         self._over, self._playing = False, True
         if self.render_mode == "human":
             self.render()
@@ -286,7 +287,7 @@ class SeatEnv(gymnasium.Env):
         games, batch = self._vector.games, self._vector.batch
         seat = int(games.seats[0])
         learner = self._vector.read_result(0) if self._over else _read_seat(batch.states[0], seat) | {"seat": seat}
-        return {"action_mask": self.action_masks(), "illegal": bool(self._vector._were_illegal[0]), **learner}
+        return {"action_mask": self.action_masks(), "illegal": bool(self._vector.were_illegal[0]), **learner}
 
     def render(self) -> str | np.ndarray | None:  # type: ignore[override]
         """Show the table with only what the learner may know, or with everything once the game is over.

@@ -60,6 +60,7 @@ def test_a_learner_that_plays_only_illegal_actions_finishes_its_games():
             _, reward, terminated, _, info = env.step(NUM_ACTIONS + 5)
             rewards.append(reward)
             assert info["illegal"]
+        assert not env.reset()[1]["illegal"]
         assert all(reward == -PENALTY for reward in rewards[:-1])
         assert rewards[-1] in (-PENALTY, 1 - PENALTY)
 
