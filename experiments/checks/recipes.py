@@ -91,7 +91,7 @@ def main(config: Config) -> None:
             console.print(f"{name} ...", highlight=False)
             write_json(path, run_recipe(name, config.out / name))
         results.append(json.loads(path.read_text()))
-        console.print(json.dumps(results[-1]), highlight=False, soft_wrap=True)
+        console.print(json.dumps(results[-1]), highlight=False, markup=False, soft_wrap=True)
     if set(config.recipes) == set(RECIPES):
         write_result("recipes", config, {"recipes": results}, started=started)
     if faults := [fault for fault in map(find_fault, results) if fault]:
