@@ -7,7 +7,7 @@ replaying the actions is faster than reading them::
     for decisions in games.iter_decisions(seat=None):
         train(decisions.observations, decisions.action_masks, decisions.actions, decisions.win_shares)
 
-The arrays of a file are listed in the docstring of `Dataset`. `python -m agents dataset` plays games and writes them.
+The arrays of a file are the fields of `Dataset`. `python -m agents dataset` plays games and writes them.
 """
 
 import json
@@ -20,7 +20,6 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from felicity_env.game import (
-    MAX_ROUNDS,
     MAX_SEATS,
     NO_CARD,
     NO_SEAT,
@@ -34,7 +33,7 @@ from felicity_env.game import (
     score,
     step,
 )
-from felicity_env.game_record import Deal, Game
+from felicity_env.game_record import Deal, Game, count_dealt
 from felicity_env.information import redact_state
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_SIZE, observe
@@ -181,7 +180,7 @@ class Dataset:
         open_mice: bool = False,
         games_at_once: int = GAMES_AT_ONCE,
     ) -> Iterator[Decisions]:
-        """Yield the decisions of all games, as many games at once as fit into memory, in their order.
+        """Yield the decisions of all games in their order, those of `games_at_once` games in each part.
 
         seat: yield the decisions of this seat alone; None for those of all seats. every_step: yield also the other
         seats' decisions as `seat` saw the position then. open_mice: show all mice in observations. Raises `ValueError`
@@ -271,7 +270,7 @@ def _read_about(about: Any) -> tuple[Setup, tuple[str, ...], tuple[str, ...]]:
 def _check_shapes(data: Dataset) -> None:
     """Raise `ValueError` unless all arrays have the types and shapes that `Dataset` lists, and possible values."""
     setup, count, total = data.setup, len(data.lengths), int(data.lengths.sum(dtype=np.int64))
-    removed, rounds = setup.seats if setup.removed else 0, min(setup.hand_size, MAX_ROUNDS) if setup.dummy else 0
+    removed, rounds = count_dealt(setup)
     expected = {
         "seeds": (np.uint64, (count,)),
         "removed": (np.int8, (count, removed)),

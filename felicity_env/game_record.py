@@ -102,6 +102,11 @@ def initial_states(setup: Setup, deal: Deal) -> np.ndarray:
     return states
 
 
+def count_dealt(setup: Setup) -> tuple[int, int]:
+    """Return how many cards a deal has: those removed from the sets of the seats (R2.4), and those of the dummy."""
+    return setup.seats * setup.removed, min(setup.hand_size, MAX_ROUNDS) if setup.dummy else 0
+
+
 def check_overrides(setup: Setup, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Check the parts of a deal that a caller sets, and return them with their values as tuples and ints.
 
@@ -118,7 +123,7 @@ def check_overrides(setup: Setup, overrides: Mapping[str, Any]) -> dict[str, Any
 
 def _check_removed(setup: Setup, value: Any) -> tuple[int, ...]:
     cards = _check_cards(setup, "removed", value)
-    expected = setup.seats if setup.removed else 0
+    expected, _ = count_dealt(setup)
     if len(cards) != expected:
         raise ValueError(f"deal['removed'] needs {expected} cards, one for each seat that loses one, not {len(cards)}")
     return cards
@@ -126,7 +131,7 @@ def _check_removed(setup: Setup, value: Any) -> tuple[int, ...]:
 
 def _check_dummy(setup: Setup, value: Any) -> tuple[int, ...]:
     cards = _check_cards(setup, "dummy", value)
-    expected = min(setup.hand_size, MAX_ROUNDS) if setup.dummy else 0
+    _, expected = count_dealt(setup)
     if len(cards) != expected:
         raise ValueError(f"deal['dummy'] needs {expected} cards in the order turned, not {len(cards)}")
     if len(set(cards)) != len(cards):

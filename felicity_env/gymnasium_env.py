@@ -183,7 +183,7 @@ def _read_seat(state: State, seat: int) -> dict[str, int]:
 
 def _fold_seed(seed: int | None) -> int | None:
     """Return a seed without its bit 63, because some libraries draw seeds of 64 bits."""
-    return seed & MAX_SEED if is_integer(seed) and 0 <= seed < 2**64 else seed  # type: ignore[operator]
+    return seed if seed is None or not is_integer(seed) or not 0 <= seed < 2**64 else int(seed) & MAX_SEED
 
 
 class SeatEnv(gymnasium.Env):
@@ -241,9 +241,10 @@ class SeatEnv(gymnasium.Env):
         """
         super().reset(seed=seed)
         has_next = self._over and seed is None and "deal" not in (options or {})
-        if not has_next:  # after the end of a game the vector environment has dealt the next one already
+        if has_next:  # the vector environment dealt the next game when the last one ended
+            self._vector.were_illegal[:] = False
+        else:
             self._vector.reset(seed=seed, options=options)
-        self._vector.were_illegal[:] = False
         self._over, self._playing = False, True
         if self.render_mode == "human":
             self.render()

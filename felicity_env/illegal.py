@@ -20,11 +20,10 @@ ILLEGAL = {
 }
 
 
-def check_illegal(illegal: str, *allowed: str) -> str:
-    """Return a key of `ILLEGAL`; raise `ValueError` unless it is one of `allowed`."""
+def check_illegal(illegal: str, *allowed: str) -> None:
+    """Raise `ValueError` unless `illegal` is one of the allowed keys of `ILLEGAL`."""
     if illegal not in allowed:
         raise ValueError(f"illegal must be one of {list(allowed)}, not {illegal!r}")
-    return illegal
 
 
 def find_nearest(masks: np.ndarray, actions: np.ndarray) -> np.ndarray:

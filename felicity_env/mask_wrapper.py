@@ -4,11 +4,9 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Dict
 from gymnasium.utils import RecordConstructorArgs
 
-from felicity_env.game import NUM_ACTIONS
-from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE
+from felicity_env.spaces import create_space
 
 
 class MaskInObservation(gymnasium.ObservationWrapper[Any, int, Any], RecordConstructorArgs):
@@ -27,7 +25,7 @@ class MaskInObservation(gymnasium.ObservationWrapper[Any, int, Any], RecordConst
         if keys is not None and (len(keys) != 2 or keys[0] == keys[1]):
             raise ValueError(f"keys must be the names of the observation and of the mask, not {keys!r}")
         self.keys = keys
-        self.observation_space = _create_space(keys)
+        self.observation_space = create_space(keys)
 
     def observation(self, observation: np.ndarray) -> dict[str, np.ndarray] | np.ndarray:
         """Return an observation together with the mask of the actions that are legal now."""
@@ -35,10 +33,3 @@ class MaskInObservation(gymnasium.ObservationWrapper[Any, int, Any], RecordConst
         if self.keys is None:
             return np.concatenate([observation, mask.astype(np.float32)])
         return dict(zip(self.keys, (observation, mask), strict=True))
-
-
-def _create_space(keys: tuple[str, str] | None) -> gymnasium.Space[Any]:
-    if keys is None:
-        return Box(OBS_LOW, OBS_HIGH, (OBS_SIZE + NUM_ACTIONS,), np.float32)
-    observation, mask = Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32), Box(0, 1, (NUM_ACTIONS,), np.int8)
-    return Dict(dict(zip(keys, (observation, mask), strict=True)))

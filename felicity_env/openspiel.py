@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from felicity_env.game import MAX_ROUNDS, MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_terminal
-from felicity_env.game_record import Deal, action_text, card_text, initial_states, list_legal_actions
+from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_terminal
+from felicity_env.game_record import Deal, action_text, card_text, count_dealt, initial_states, list_legal_actions
 from felicity_env.information import EVENT_SIZE, MAX_EVENTS, Recall, encode_information_state
 from felicity_env.observation import OBS_SIZE, observe
 from felicity_env.rewards import reward_code, step_rewards
@@ -87,15 +87,13 @@ class FelicityState(pyspiel.State):
     # --- the deal ---
 
     def _num_draws(self) -> int:
-        setup = self._setup
-        dummy = min(setup.hand_size, MAX_ROUNDS) if setup.dummy else 0
-        return 1 + (setup.seats if setup.removed else 0) + dummy
+        return 1 + sum(count_dealt(self._setup))
 
     def _begin_if_dealt(self) -> None:
         if len(self._drawn) < self._num_draws():
             return
         setup, start_seat, cards = self._setup, self._drawn[0], self._drawn[1:]
-        split = setup.seats if setup.removed else 0
+        split, _ = count_dealt(setup)
         deal = Deal(tuple(cards[:split]), tuple(cards[split:]), start_seat)
         self.recall = Recall(initial_states(setup, deal))
 
@@ -104,7 +102,7 @@ class FelicityState(pyspiel.State):
         setup, number = self._setup, len(self._drawn)
         if number == 0:
             return list(range(setup.seats))
-        first = 1 + (setup.seats if setup.removed else 0)
+        first = 1 + count_dealt(setup)[0]
         return sorted(set(setup.cards) - set(self._drawn[first:]))
 
     def chance_outcomes(self) -> list[tuple[int, float]]:

@@ -18,10 +18,13 @@ def check_opponents(opponents: Player | str | Sequence[Player | str] | None, num
     """
     if opponents is None:
         return [RandomPlayer()]
-    is_list = isinstance(opponents, Sequence) and not isinstance(opponents, str)
-    given: list[Player | str] = list(opponents) if is_list else [opponents]  # type: ignore[list-item]
-    if is_list and len(given) != num_opponents:
-        raise ValueError(f"opponents must be one player or {num_opponents} in seating order, not {len(given)}")
+    given: list[Player | str]
+    if isinstance(opponents, str) or not isinstance(opponents, Sequence):
+        given = [opponents]
+    elif len(opponents) != num_opponents:
+        raise ValueError(f"opponents must be one player or {num_opponents} in seating order, not {len(opponents)}")
+    else:
+        given = list(opponents)
     players = [make_player(player) if isinstance(player, str) else player for player in given]
     for player in players:
         if not callable(getattr(player, "act", None)):

@@ -36,6 +36,7 @@ from felicity_env.render.modes import RENDER_METADATA, check_render_mode, render
 from felicity_env.render.text import render_everything
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.setups import choose_setup, setup_name
+from felicity_env.spaces import create_dict_space
 
 _ILLEGAL = -2
 _IN_PLAY = (  # attributes that change during a game; `clone` copies them
@@ -80,9 +81,10 @@ def env(
     """Create the PettingZoo environment of Felicity, in PettingZoo's usual wrappers.
 
     illegal: what an illegal action does. "terminate": it ends the game, the agent that played it gets reward -1, and
-    all other agents get 0. "penalise": the legal action with the nearest number is played, the agent's reward is 0.1
-    less, and `infos[agent]["illegal"]` is True until it acts again. "raise": `ValueError`. The other arguments are
-    those of `raw_env`, and its docstring explains them. The attribute `unwrapped` is the environment without wrappers.
+    all other agents get 0. "penalise": the legal action with the nearest number is played, the agent's reward is
+    `illegal.PENALTY` less, and `infos[agent]["illegal"]` is True until it acts again. "raise": `ValueError`. The other
+    arguments are those of `raw_env`, and its docstring explains them. The attribute `unwrapped` is the environment
+    without wrappers.
     """
     check_illegal(illegal, "terminate", "penalise", "raise")
     wrapped: AECEnv[str, dict[str, Any], Any]
@@ -178,7 +180,7 @@ class raw_env(AECEnv[str, dict[str, Any], Any]):
         self.possible_agents = [f"player_{seat}" for seat in range(self.setup.seats)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         self._action_spaces = [Discrete(NUM_ACTIONS) for _ in self.possible_agents]
-        self._observation_spaces = [_create_observation_space() for _ in self.possible_agents]
+        self._observation_spaces = [create_dict_space(("observation", "action_mask")) for _ in self.possible_agents]
         self.state_space = Box(OBS_LOW, OBS_HIGH, (PRIVILEGED_SIZE,), np.float32)
         self._seat_rewards = np.zeros(MAX_SEATS)
         self._stream: Any = None  # seed of the stream of games; None before the first deal
@@ -424,12 +426,3 @@ def _compute_game_seed(stream: int, episode: int) -> int:
     stream: seed that was given to `reset`; it is also the seed of the first game. episode: index of the game, from 0.
     """
     return stream if episode == 0 else game_seed(stream, 0, episode)
-
-
-def _create_observation_space() -> Dict:
-    return Dict(
-        {
-            "observation": Box(OBS_LOW, OBS_HIGH, (OBS_SIZE,), np.float32),
-            "action_mask": Box(0, 1, (NUM_ACTIONS,), np.int8),
-        }
-    )

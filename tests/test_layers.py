@@ -26,7 +26,8 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("render.html", "render.modes"),
         ("render.replay",),
         ("render.film", "render.notebook"),
-        ("learners", "opponents", "illegal", "mask_wrapper", "dataset"),
+        ("learners", "opponents", "illegal", "spaces", "dataset"),
+        ("mask_wrapper",),
         ("__init__",),
         ("pettingzoo_env", "gymnasium_env", "openspiel"),
         ("felicity_v0",),
@@ -69,7 +70,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
 BASES = {"pettingzoo", "gymnasium"}
 MAY_IMPORT_BASES = {
     *("__init__", "render.modes", "pettingzoo_env", "gymnasium_env", "felicity_v0"),
-    *("illegal", "mask_wrapper"),
+    *("illegal", "mask_wrapper", "spaces"),
 }
 UPWARD = {"felicity_env/opponents.py": ["agents"]}  # codes of opponents need the players: imported when one is used
 LEARNING = {"torch", "stable_baselines3", "sb3_contrib"}

@@ -24,13 +24,8 @@ from train.config import Config, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
 from train.trainer import Progress, Trainer
 
-WITH_RESUME = (
-    "--resume",
-    "--total-timesteps",
-    "--threads",
-    "--allow",
-    "--log-to",
-)  # options that a resumed run may get
+# options that a resumed run may get
+WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", "--log-to")
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:

@@ -179,7 +179,9 @@ class Run:
         with explain_os_errors(f"cannot write the logs in {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
             outputs = [make_output_format(kind, str(folder)) for kind in ("csv", "tensorboard")]
-        return RunLogger(str(folder), [*outputs, *([FunctionWriter(log_to)] if (log_to := self.config.log_to) else [])])
+        if self.config.log_to:
+            outputs.append(FunctionWriter(self.config.log_to))
+        return RunLogger(str(folder), outputs)
 
     def create_player(self, layers: Layers) -> NetworkPlayer:
         """Create a player with the policy that has these network layers, of the form that this run trains."""

@@ -26,7 +26,7 @@ class NoAnswer(Exception):
 
 
 class ChatClient:
-    """Client of the model `model` at `address`, such as http://localhost:8000/v1; it sends POST requests.
+    """Client of a language model at `address`, such as http://localhost:8000/v1; it sends POST requests.
 
     seconds: most seconds for an answer. temperature, max_tokens: sent with each request. The key in the environment
     variable `FELICITY_CHAT_KEY`, if there is one, is sent too. Raises `ValueError` if the address is none.
@@ -35,7 +35,7 @@ class ChatClient:
     def __init__(self, address: str, model: str, *, seconds: float, temperature: float, max_tokens: int) -> None:
         if not address.startswith(("http://", "https://")) or not model:
             raise ValueError(f"chat needs an address that begins with http:// or https:// and a model, not {address!r}")
-        self.url, self.model, self.seconds = address.rstrip("/") + "/chat/completions", model, seconds
+        self.url, self.seconds = address.rstrip("/") + "/chat/completions", seconds
         self.settings = {"model": model, "temperature": temperature, "max_tokens": max_tokens}
 
     def ask(self, messages: Sequence[dict[str, str]]) -> Answer:

@@ -9,9 +9,10 @@ from felicity_env.render.text import render_view
 
 RULES = """\
 You play the card game Felicity: The Cat in the Sack, to win.
-- Each player began with the same ten cards, of which one was removed at random, and with 15 mice, the money.
-- Cards: cats worth -8, -5, 3, 5, 8, 11 and 15 points; a rabbit R, worth 0; a large dog D and a small dog d.
-- There are nine rounds. In each, every player places a card face down in a row, the sack; the first card is shown.
+- Each player began with the same cards, of which one may have been removed at random, and with mice, the money.
+- Cards: cats, written by their points, such as -8 or 15; a rabbit R, worth 0; a large dog D and a small dog d.
+- In each round, every player places a card face down in a row, the sack, after that of a dummy if there is one; the
+  first card is shown.
 - Then the players bid in turn for the whole sack: each bids more mice than the highest bid, or passes.
 - Whoever passes is out for this round, pays nothing, and takes the mice of the leftmost mouse card that still has some;
   the next card of the row is then shown.

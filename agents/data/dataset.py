@@ -10,15 +10,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from agents.data.play import play_games
-from agents.registry import check_players, identify_player
+from agents.data.play import has_probabilities, play_games
+from agents.registry import check_players, identify_player, make
 from agents.tools.files import UserError, lock_output, write_atomically
 from agents.tools.progress import PartsProgress
 from agents.tools.settings import OneSetup, check_at_least, require
 from felicity_env.dataset import Dataset
 from felicity_env.random_stream import MAX_SEED, game_seed
 
-GAMES_AT_ONCE = 2000
+GAMES_A_PART = 2000
 SAVE_EVERY = 60.0  # seconds
 
 
@@ -72,7 +72,7 @@ def _play(config: Config) -> Dataset:
     with PartsProgress(Console(), unit="games") as progress:
         try:
             while done < config.num_games:
-                part = range(done, min(done + GAMES_AT_ONCE, config.num_games))
+                part = range(done, min(done + GAMES_A_PART, config.num_games))
                 options = {"seed": config.seed, "with_probabilities": config.probabilities}
                 parts.append(play_games(config.players, config.chosen_setup, part, **options))
                 done, now = part.stop, time.monotonic()
@@ -93,10 +93,12 @@ def read_unfinished(config: Config) -> Dataset:
     games = Dataset.load(config.unfinished)
     digests = tuple(identify_player(code).digest for code in config.players)
     seeds = [game_seed(config.seed, game, 0) for game in range(min(len(games), 3))]
+    stores = config.probabilities and any(has_probabilities(make(code)) for code in config.players)
     faults = {
         "setup": games.setup != config.chosen_setup,
         "players": (games.players, games.digests) != (config.players, digests),
         "seed": games.seeds[:3].tolist() != seeds,
+        "probabilities": stores != bool(len(games.probabilities)),
         "number of games": len(games) > config.num_games,
     }
     if wrong := [name for name, is_wrong in faults.items() if is_wrong]:

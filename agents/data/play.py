@@ -10,7 +10,8 @@ from agents.arena.games import Games, PlayerError
 from agents.mixture import PolicyPlayer
 from agents.registry import identify_player, make
 from felicity_env.dataset import Dataset
-from felicity_env.game import MAX_ROUNDS, NO_SEAT, Setup, deal
+from felicity_env.game import NO_SEAT, Setup, deal
+from felicity_env.game_record import count_dealt
 from felicity_env.kernel import kernel
 from felicity_env.random_stream import draw_below, next_game_seed, split
 
@@ -35,14 +36,14 @@ def play_games(
     for game in np.flatnonzero(played.forfeited != NO_SEAT).tolist():
         player = int(seating[game, played.forfeited[game]])
         raise PlayerError(player, f"{codes[player]} played an illegal action", played.text(game))
-    buffers = played.batch.buffers
+    buffers, (num_removed, num_dummy) = played.batch.buffers, count_dealt(setup)
     dataset = Dataset(
         setup=setup,
         players=tuple(codes),
         digests=tuple(identify_player(code).digest for code in codes),
         seeds=seeds,
-        removed=first["removed"][:, : setup.seats if setup.removed else 0].astype(np.int8),
-        dummy=first["dummy_cards"][:, : min(setup.hand_size, MAX_ROUNDS) if setup.dummy else 0].astype(np.int8),
+        removed=first["removed"][:, :num_removed].astype(np.int8),
+        dummy=first["dummy_cards"][:, :num_dummy].astype(np.int8),
         start_seats=first["start_seat"].astype(np.int8),
         seating=seating.astype(np.uint8),
         lengths=buffers.lengths.astype(np.uint16),
@@ -55,12 +56,17 @@ def play_games(
     return replace(dataset, probabilities=compute_probabilities(dataset, players))
 
 
+def has_probabilities(player: Any) -> bool:
+    """Return whether a player can tell the probabilities of its actions, as networks can."""
+    return isinstance(player, PolicyPlayer)
+
+
 def compute_probabilities(dataset: Dataset, players: Sequence[Any]) -> np.ndarray:
     """Return the probability with which the player of each decision took its action, float16 [D].
 
     It is nan if the player has no probabilities; if no player has any, the result is [0].
     """
-    known = [k for k, player in enumerate(players) if isinstance(player, PolicyPlayer)]
+    known = [k for k, player in enumerate(players) if has_probabilities(player)]
     if not known:
         return np.empty(0, np.float16)
     parts = []

@@ -17,11 +17,12 @@ from agents.data.minari_export import list_episodes
 from agents.data.play import play_games
 from agents.tools.command import run_verb
 from felicity_env import notation
-from felicity_env.dataset import ARRAYS, Dataset
+from felicity_env.dataset import Dataset
 from felicity_env.game import PASS
 from felicity_env.gymnasium_env import SeatEnv
 from felicity_env.mask_wrapper import MaskInObservation
 from felicity_env.setups import find_setup
+from tests.support.datasets import assert_equal
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.compiled("many games; the functions that are called run in tests/env/test_dataset.py")
@@ -36,12 +37,6 @@ def stored(tmp_path):
     games = play_games(["ev", "anchor"], find_setup("standard-3"), range(30), seed=7)
     games.save(tmp_path / "games.npz")
     return tmp_path / "games.npz"
-
-
-def assert_equal(one: Dataset, two: Dataset) -> None:
-    assert (one.players, one.digests) == (two.players, two.digests)
-    for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), name)
 
 
 # --- dataset ----------------------------------------------------------------------------------------------------------
@@ -60,7 +55,7 @@ def test_the_command_writes_the_games_of_its_settings(tmp_path, capsys):
 
 def test_an_interrupted_command_goes_on(tmp_path, monkeypatch, capsys):
     words = ("--num-games", 40, "--out", tmp_path / "games.npz")
-    monkeypatch.setattr(command, "GAMES_AT_ONCE", 15)
+    monkeypatch.setattr(command, "GAMES_A_PART", 15)
     play, calls = command.play_games, []
 
     def stop_at_the_second(*args, **options):
@@ -82,9 +77,18 @@ def test_an_interrupted_command_goes_on(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "games.unfinished.npz").exists()
 
 
+def test_games_without_probabilities_are_not_joined_to_games_with_them(tmp_path, capsys):
+    games = play_games(["net"], find_setup("standard-4"), range(3), seed=0)
+    games.save(tmp_path / "games.unfinished.npz")
+    words = ("--players", "net", "--num-games", 5, "--out", tmp_path / "games.npz")
+    assert run("dataset", *words, "--no-probabilities") == 2
+    assert "has games of another command (probabilities)" in capsys.readouterr().err
+    assert run("dataset", *words) == 0
+
+
 def test_a_signal_to_end_saves_the_games_so_far(tmp_path):
     words = ["dataset", "--players", "mc:30", "--num-games", "100000", "--out", str(tmp_path / "games.npz")]
-    slow = "import agents.data.dataset as d; d.GAMES_AT_ONCE = 1; d.SAVE_EVERY = 0"
+    slow = "import agents.data.dataset as d; d.GAMES_A_PART = 1; d.SAVE_EVERY = 0"
     code = f"{slow}; import sys; from agents.__main__ import VERBS; from agents.tools.command import run_verb"
     process = subprocess.Popen(
         [sys.executable, "-c", f"{code}; sys.exit(run_verb('agents', VERBS, {words}))"], cwd=ROOT

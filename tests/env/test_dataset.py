@@ -12,6 +12,7 @@ from agents.data.play import play_games
 from felicity_env import felicity_v0, notation
 from felicity_env.dataset import ARRAYS, SPLITS, Dataset
 from felicity_env.setups import SMALL_SETUPS, find_setup
+from tests.support.datasets import assert_equal
 from tests.support.experiments import save_random_policy
 from tests.support.helpers import COMPILED, ODD_SETUPS
 
@@ -29,12 +30,6 @@ def reload(games: Dataset) -> Dataset:
     games.save(file)
     file.seek(0)
     return Dataset.load(file)
-
-
-def assert_equal(one: Dataset, two: Dataset) -> None:
-    assert (one.setup, one.players, one.digests) == (two.setup, two.players, two.digests)
-    for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), name)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -15,14 +15,10 @@ from felicity_env.illegal import ILLEGAL
 from felicity_env.observation import OBS_SIZE, describe
 from felicity_env.player import RandomPlayer, View
 from tests.support.helpers import C3, ODD_SETUPS
+from tests.support.seat_games import NO_RABBIT, lowest
 
 BOTH = {"single": SeatEnv, "vector": lambda players=4, **settings: SeatVectorEnv(3, players, **settings)}
 both_envs = pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
-
-
-def lowest(info: dict[str, Any]) -> Any:
-    """Return the lowest legal action of every game: place the lowest card, then pass."""
-    return info["action_mask"].argmax(-1)
 
 
 def play_out(env: SeatEnv, info: dict[str, Any]) -> tuple[np.ndarray, float, dict[str, Any]]:
@@ -226,7 +222,6 @@ def test_an_illegal_action_of_an_opponent_is_an_error_and_not_repaired():
 # --- illegal actions --------------------------------------------------------------------------------------------------
 
 ILLEGAL_FIRST = [RABBIT, PASS, PASS + 1, NUM_ACTIONS - 1, NUM_ACTIONS, -1, 10**9, np.int64(-5)]
-NO_RABBIT = {"deal": {"removed": [RABBIT] * 4, "start_seat": 1}}
 
 
 @pytest.mark.parametrize("action", ILLEGAL_FIRST)

@@ -9,7 +9,7 @@ from felicity_env import felicity_v0
 from felicity_env.game import NUM_ACTIONS, PASS
 from felicity_env.gymnasium_env import SeatEnv, SeatVectorEnv
 from felicity_env.illegal import PENALTY, find_nearest
-from tests.env.test_gymnasium import NO_RABBIT, lowest
+from tests.support.seat_games import NO_RABBIT, lowest
 
 
 @pytest.mark.parametrize(
