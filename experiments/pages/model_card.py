@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agents.arena.report import list_win_shares
-from agents.mixture import load_policy_player
-from agents.registry import REFERENCE
+from agents.mixture import REFERENCE, load_policy_player
 from agents.tools.markdown import format_estimate, format_table
 from experiments.pages.results import format_source, render_exploits
 from experiments.results import RESULTS, read_result
