@@ -22,6 +22,8 @@ from felicity_env.game import NUM_ACTIONS
 from felicity_env.player import Player, View
 
 Member = TypeVar("Member", bound=Player)
+REFERENCE = Path(__file__).parent / "net"  # the reference player, with its model card
+NET_1 = Path(__file__).parent / "net_1"  # the reference player before
 
 
 class Mixture(Generic[Member]):

@@ -16,7 +16,7 @@ import numpy as np
 
 from agents.beliefs import draw_worlds
 from agents.layouts import encode_layout
-from agents.mixture import PolicyPlayer, list_members, load_policy_player
+from agents.mixture import REFERENCE, PolicyPlayer, list_members, load_policy_player
 from agents.network import apply_layers, digest_layers, to_uniforms
 from agents.policy_file import Layers, get_observation_version, load_policy_and_critic
 from agents.search import read_count
@@ -156,17 +156,15 @@ class PolicySearch:
 
 def make_policy_search(
     worlds: int | str,
-    policy: Path | str | None = None,
+    policy: Path | str = REFERENCE,
     milliseconds: int | str | None = None,
     others: Path | str | None = None,
 ) -> PolicySearch:
-    """Make a search on top of a policy; the numbers may be text, as in a player code.
+    """Make a search on top of a policy, by default the reference player; numbers may be text, as in a player code.
 
     policy, others: run folder, policy.json, checkpoint or folder of a mixture. Raises `ValueError` naming a number that
-    is wrong, or if no policy is named, or if one cannot be read, or if `policy` has no critic.
+    is wrong, or if a policy cannot be read, or if `policy` has no critic.
     """
-    if policy is None:
-        raise ValueError("net+search needs policy=PATH, a policy with a critic, such as a run folder of selfplay")
     path = Path(policy)
     count = read_count("worlds for a decision", worlds, MAX_WORLDS)
     limit = None if milliseconds is None else read_count("milliseconds for a decision", milliseconds, MAX_MILLISECONDS)

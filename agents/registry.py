@@ -20,12 +20,12 @@ from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
+from agents.mixture import NET_1, REFERENCE
 from agents.tools.options import format_rows
 from agents.tools.settings import option_name, require
 from felicity_env.code_digest import code_digest
 from felicity_env.player import Player
 
-REFERENCE = Path(__file__).parent / "net"  # the reference player, with its model card
 OWN_PLAYER = "package.module:function or path/to/file.py:function"
 _MAX_LETTERS = 1000  # in a player code
 _MAX_NAME = 16  # letters of a name in a table
@@ -72,11 +72,19 @@ PLAYERS = {
         defaults=(str(REFERENCE),),
         options={"greedy": False},
     ),
+    "net-1": Entry(
+        "agents.mixture",
+        "load_policy_player",
+        "the reference player before this one; net-1:greedy takes the best action",
+        options={"greedy": False},
+        fixed={"path": str(NET_1)},
+    ),
     "net+search": Entry(
         "agents.policy_search",
         "make_policy_search",
-        "net+search:N,policy=PATH, search in N worlds a decision on top of a policy with a critic, such as a run of "
-        "selfplay; milliseconds=50 stops after that time, others=PATH assumes another policy of the other seats",
+        "net+search:N, search in N worlds a decision on top of the reference player; policy=PATH, of another policy "
+        "with a critic, such as a run of selfplay; milliseconds=50 stops after that time, others=PATH assumes another "
+        "policy of the other seats",
         values=("worlds",),
         options={"policy": True, "milliseconds": True, "others": True},
     ),
@@ -248,6 +256,14 @@ def _import_own(module: str) -> ModuleType:
             del sys.modules[name]
             raise
     return sys.modules[name]
+
+
+def find_policy_path(code: str) -> Path | None:
+    """Return the path of the policy or of the mixture of policies that a player is, or None for other players."""
+    name, values, _ = parse_code(code)
+    if name not in PLAYERS or PLAYERS[name].function != "load_policy_player":
+        return None
+    return Path(values[0] if values else PLAYERS[name].fixed["path"])
 
 
 def is_search(*codes: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from agents.tools.markdown import format_table
 from experiments.checks.chunks import list_faults
 from experiments.checks.endurance import FACES, measure_growth
-from experiments.pages.results import compare_neighbours
+from experiments.pages.results import NOT_MEASURED, STRANGERS, compare_neighbours
 from experiments.questions import GROUPS
 from experiments.results import RESULTS, read_result
 
@@ -16,7 +16,6 @@ NO_RESULT = {  # questions that store no result, and the reason
     "notebooks": "It writes the notebooks and stores no result.",
     "site": "It writes `build/docs` and stores no result.",
 }
-NOT_MEASURED = "Not measured yet."  # of a question whose result is not stored yet
 GAIN_THAT_COUNTS = 0.05  # win share that an exact response gains at least, so that a share of it can be compared
 RESUMED = ("tune",)  # questions whose stored result was resumed, so that its seconds are not those of the whole
 
@@ -125,6 +124,21 @@ def _answer_reference_strength(results: Sequence[Result]) -> str:
         share = f"{worst['measures']['win_share']['value']:.2f} against `{worst['rest']}`"
         texts.append(f"{share} in {worst['setup']} (par {worst['par']:.2f})")
     return f"its lowest win shares alone against copies of another: {', '.join(texts)}"
+
+
+def _answer_strangers(results: Sequence[Result]) -> str:
+    pairs = [pair for stored in results for pair in stored["results"]["pairs"]]
+    player = results[0]["config"]["player"]
+    texts = []
+    for key, other in (("one", "rest"), ("rest", "one")):
+        shares = [
+            (pair["measures"]["win_share"]["value"], pair[other].removeprefix(STRANGERS))
+            for pair in pairs
+            if pair[key] == player
+        ]
+        texts.append("{:.2f} (`{}`) to {:.2f} (`{}`)".format(*min(shares), *max(shares)))
+    among = f"`{player}` alone among copies of a stranger {texts[0]}"
+    return f"win shares, par {pairs[0]['par']:.2f}: {among}; a stranger alone among copies of `{player}` {texts[1]}"
 
 
 def _answer_reference_style(results: Sequence[Result]) -> str:
@@ -295,6 +309,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "exact": _answer_exact,
     "exploit": _answer_exploit,
     "reference-strength": _answer_reference_strength,
+    "strangers": _answer_strangers,
     "reference-style": _answer_reference_style,
     "ablation": _answer_ablation,
     "encoding": _answer_encoding,
@@ -339,5 +354,5 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "reference": _answer_reference,
     "tune": _answer_tune,
 }
-SEVERAL = ("exploit", "reference_strength", "first_player")  # with a result for each target, setup or algorithm
+SEVERAL = ("exploit", "reference_strength", "strangers", "first_player")  # a result for each target, setup or algorithm
 INDEX_PARTS: dict[str, Callable[[], str]] = {"index": render_index}

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agents.arena.report import list_win_shares
-from agents.mixture import load_policy_player
-from agents.registry import REFERENCE
+from agents.mixture import REFERENCE, load_policy_player
 from agents.tools.markdown import format_estimate, format_table
-from experiments.pages.results import format_source, render_exploits
+from experiments.pages.results import NOT_MEASURED, STRANGERS, format_source, read_exploits, render_exploits
 from experiments.results import RESULTS, read_result
 from felicity_env import OBS_SIZE
+
+MEASURED = ("net", "net-1")  # targets of best responses that the card shows
 
 
 def render_network() -> str:
@@ -25,14 +26,14 @@ def render_network() -> str:
     )
 
 
-def render_strength() -> str:
-    """Return Markdown tables of the reference player's win shares against other players, one table for each setup.
+def render_strength(question: str) -> str:
+    """Return Markdown tables of the reference player's win shares, one table for each stored result of a question.
 
     A row has two win shares: of the reference player alone against copies of the other player, and of the other alone
-    against copies of the reference player.
+    against copies of the reference player. Without results, the text says that nothing is measured yet.
     """
-    paths = sorted(RESULTS.glob("reference_strength_*.json"))
-    return "\n\n".join(_render_setup(read_result(path.stem)) for path in paths)
+    paths = sorted(RESULTS.glob(f"{question}_*.json"))
+    return "\n\n".join(_render_setup(read_result(path.stem)) for path in paths) or NOT_MEASURED
 
 
 def _render_setup(stored: Mapping[str, Any]) -> str:
@@ -41,7 +42,7 @@ def _render_setup(stored: Mapping[str, Any]) -> str:
     rows = [
         (
             setup,
-            f"`{pair['rest']}`",
+            f"`{pair['rest'].removeprefix(STRANGERS)}`",
             format_estimate(win_shares[net, pair["rest"]]),
             format_estimate(win_shares[pair["rest"], net]),
             f"{pair['par']:.3f}",
@@ -55,6 +56,9 @@ def _render_setup(stored: Mapping[str, Any]) -> str:
 
 CARD_PARTS: dict[str, Callable[[], str]] = {
     "network": render_network,
-    "strength": render_strength,
-    "exploited": lambda: render_exploits([read_result("exploit_net_standard-4")]),
+    "strength": lambda: render_strength("reference_strength"),
+    "strangers": lambda: render_strength("strangers"),
+    "exploited": lambda: render_exploits(
+        [row for row in read_exploits() if row["config"]["target"] in ("net", "net-1")]
+    ),
 }

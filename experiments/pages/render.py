@@ -15,7 +15,8 @@ import nbformat
 import numpy as np
 
 import agents
-from agents.registry import PLAYERS, REFERENCE
+from agents.mixture import REFERENCE
+from agents.registry import PLAYERS
 from agents.tools.command import print_error
 from agents.tools.markdown import format_table
 from experiments.pages.index import INDEX_PARTS

@@ -9,6 +9,9 @@ from agents.arena.report import list_win_shares
 from agents.tools.markdown import format_estimate, format_table
 from experiments.results import RESULTS, read_result
 
+NOT_MEASURED = "Not measured yet."  # of a question whose result is not stored yet
+STRANGERS = "experiments.strength.stranger_players:"  # the module of the strangers, which a page leaves out
+
 
 def format_source(stored: Mapping[str, Any]) -> str:
     """Format the origin of a stored result as text: the command to repeat it, the commit and the machine.
@@ -99,10 +102,11 @@ def render_standings() -> str:
     """Return a Markdown table with the ratings, `net`'s win share and the exploitability of each player.
 
     The win share is that of `net` alone against copies of the player. Exploitability is the gain over par of a best
-    response to the player. Both are for the standard setup with four seats.
+    response to the player. Both are for the standard setup with four seats. What is not measured stays empty.
     """
-    ladder, net = read_result("ladder"), read_result("reference_strength_standard-4")
-    ratings, against = ladder["results"]["ratings"], list_win_shares(net["results"], "standard-4")
+    ladder, measured = read_result("ladder"), (RESULTS / "reference_strength_standard-4.json").exists()
+    net = read_result("reference_strength_standard-4")["results"] if measured else {"pairs": []}
+    ratings, against = ladder["results"]["ratings"], list_win_shares(net, "standard-4")
     gains = {stored["config"]["target"]: stored["results"]["gain"] for stored in read_exploits()}
     rated = [code for code in ladder["config"]["players"] if code in ratings["standard-4"]]
     rows = [
@@ -112,7 +116,7 @@ def render_standings() -> str:
             format_estimate(against["net", code]) if ("net", code) in against else "",
             format_signed(gains[code]) if code in gains else "",
         )
-        for code in ("net", *reversed(rated))
+        for code in ("net", "net-1", *reversed(rated))
     ]
     shares = "`net` alone against 3 copies, par 0.25"
     return format_table(("player", *(f"rating, {setup}" for setup in ratings), shares, "exploited"), rows)
@@ -157,7 +161,7 @@ def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
 def render_recipes() -> str:
     """Return a Markdown table of what each recipe of another library reaches."""
     if not (RESULTS / "recipes.json").exists():
-        return "Not measured yet."
+        return NOT_MEASURED
     stored = read_result("recipes")
     rows = [
         (

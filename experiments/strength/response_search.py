@@ -13,7 +13,7 @@ from rich.console import Console
 from agents.arena.estimates import estimate_share
 from agents.arena.matches import Match, play_matches
 from agents.policy_search import load_critic
-from agents.registry import parse_code
+from agents.registry import find_policy_path
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 
@@ -22,8 +22,8 @@ DEALS_PER_PART = 5
 
 def find_policy(code: str) -> Path | None:
     """Return the path of a policy or mixture of policies that has a critic, which search needs, else None."""
-    name, values, _ = parse_code(code)
-    return Path(values[0]) if name == "net" and load_critic(Path(values[0])) else None
+    path = find_policy_path(code)
+    return path if path and load_critic(path) else None
 
 
 def measure_searches(response: Path, config: Any, console: Console) -> dict[str, Any]:

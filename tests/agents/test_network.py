@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import agents
+from agents.mixture import REFERENCE
 from agents.network import NetworkPlayer, draw_uniforms, forward, sample_actions, take_best_actions, to_uniforms
-from agents.registry import REFERENCE
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch
 from felicity_env.game import MAX_BID, PASS, STATE
 from felicity_env.random_stream import split, uniform

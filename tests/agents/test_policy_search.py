@@ -169,7 +169,6 @@ def test_a_mixture_is_searched_with_by_the_critic_of_its_last_member(tmp_path):
         ("x,policy=somewhere", "not 'x'"),
         ("8,policy=somewhere,milliseconds=0", "milliseconds for a decision, as a whole number, not '0'"),
         ("8,policy=nowhere", "no such file or run folder"),
-        ("8", "needs policy=PATH"),
     ],
 )
 def test_an_impossible_code_is_refused(options, fault):

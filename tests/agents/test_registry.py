@@ -7,17 +7,20 @@ import pytest
 
 import agents
 from agents.compiled import HEURISTICS, CompiledPlayer, heuristic_number
-from agents.mixture import MixturePlayer
+from agents.mixture import REFERENCE, MixturePlayer
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
-from agents.registry import OWN_PLAYER, PLAYERS, REFERENCE, identify_player, is_search, parse_code, shorten_codes
+from agents.registry import OWN_PLAYER, PLAYERS, identify_player, is_search, parse_code, shorten_codes
 from agents.search import MAX_PLAYOUTS, MAX_THREADS, SearchPlayer
 from felicity_env import Batch
 from tests.support.helpers import COMPILED
 from tests.support.players import small_net
 
 HERE = __name__
-CODES = (*HEURISTICS, "mc:2", "mc:2,threads=2", "ismcts:2", "ismcts:2,threads=2", "net", "net:greedy")
+CODES = (
+    *(*HEURISTICS, "mc:2", "mc:2,threads=2", "ismcts:2", "ismcts:2,threads=2"),
+    *("net", "net:greedy", "net-1", "net+search:2"),
+)
 
 
 # --- codes that make a player -----------------------------------------------------------------------------------------
@@ -31,10 +34,7 @@ def test_a_code_makes_a_player(code):
 
 
 def test_every_player_of_the_registry_is_made_by_one_of_these_codes():
-    assert {code.split(":")[0] for code in CODES} == set(PLAYERS) - {
-        "net+search",
-        "chat",
-    }  # tested apart
+    assert {code.split(":")[0] for code in CODES} == set(PLAYERS) - {"chat"}  # test_chat has that
 
 
 @pytest.mark.parametrize("code", HEURISTICS)
