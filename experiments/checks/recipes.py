@@ -1,6 +1,6 @@
 """Question: does the game work in other libraries? `python -m experiments recipes`
 
-The scripts of `docs/recipes` learn with the libraries that people have, each in a virtual environment of its own if
+The scripts of `docs/recipes` use the libraries that people have, each in a virtual environment of its own if
 this project does not need the library anyway. A learned player must end above par against three random players.
 """
 
@@ -25,6 +25,9 @@ RECIPES: dict[str, tuple[str, ...]] = {  # script: what it needs beside this pro
     "batch_ppo": (),
     "sb3_maskable_ppo": (),
     "sb3_ppo": (),
+    "pettingzoo_wrappers": (),
+    "gymnasium_wrappers": (),
+    "language_model": (),
     "openspiel_cfr": (),
     "rllib_ppo": ("ray[rllib]==2.60.0",),
     "torchrl_ppo": ("torchrl==0.14.1",),

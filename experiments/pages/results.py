@@ -167,15 +167,23 @@ def render_recipes() -> str:
         (
             f"`{row['recipe']}`",
             ", ".join(f"`{need}`" for need in row["needs"]),
-            f"{row['win_share']:.3f} ({row['low']:.3f} to {row['high']:.3f})",
-            f"{row['decisions']:,}",
+            _describe_recipe(row),
+            f"{row['decisions']:,}" if "decisions" in row else "",
             str(row["seconds"]),
         )
         for row in stored["results"]["recipes"]
-        if "win_share" in row
     ]
     heads = ("recipe", "needs", "win share against three `random` (par 0.25)", "decisions", "seconds")
     return format_table(heads, rows) + "\n\n" + format_source(stored)
+
+
+def _describe_recipe(row: Mapping[str, Any]) -> str:
+    if "win_share" in row:
+        return f"{row['win_share']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
+    if "games" in row:
+        return f"does not learn; plays {row['games']} games"
+    change = f"from {row['exploitability_before']:.3f} to {row['exploitability_after']:.3f}"
+    return f"solves `tiny-2`: exploitability {change}"
 
 
 def render_soundness() -> str:
