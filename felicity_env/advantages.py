@@ -7,6 +7,22 @@ import numpy as np
 from felicity_env.game import MAX_SEATS
 from felicity_env.kernel import kernel
 
+FORMS = {  # of the arguments of `compute_advantages`
+    "rewards": f"[steps, games, {MAX_SEATS}]",
+    "terminated": "[steps, games]",
+    "seats": "[steps, games]",
+    "values": "[steps, games]",
+}
+
+
+def _check_shapes(**arrays: np.ndarray) -> None:
+    """Raise `ValueError` unless the arrays have the shapes in `FORMS`, all with the same numbers of steps and games."""
+    shape = arrays["seats"].shape
+    for name, array in arrays.items():
+        expected = (*shape, MAX_SEATS) if name == "rewards" else shape
+        if len(shape) != 2 or array.shape != expected:
+            raise ValueError(f"{name} must be an array {FORMS[name]}, not one of shape {list(array.shape)}")
+
 
 @kernel
 def _walk_back(rewards, terminated, seats, values, gamma, gae_lambda, advantages, complete, following):
@@ -55,12 +71,15 @@ def compute_advantages(
     previous decision. The sequences of all seats end with the game.
 
     rewards: [T, B, MAX_SEATS], reward of each seat from this decision to the next one of any learner. terminated: [T,
-    B], True if the game ended in between. seats, values: [T, B], seat that decided, and the critic's value for it.
+    B], True if the game ended in between. seats, values: [T, B], seat that decided, and the critic's value for it; a
+    value after the last step is not needed. Raises `ValueError` if an array has another shape.
 
     Returns the advantages, float32 [T, B], and a mask, bool [T, B]. The mask is False for the last decision of a seat
     if the game has not ended by the last step: the outcome of this decision is unknown, its advantage is 0, and only
     its value is used, for the seat's previous decision.
     """
+    rewards, terminated, seats, values = map(np.asarray, (rewards, terminated, seats, values))
+    _check_shapes(rewards=rewards, terminated=terminated, seats=seats, values=values)
     advantages, complete = np.empty(seats.shape, np.float32), np.empty(seats.shape, np.bool_)
     following = np.empty((3, MAX_SEATS))
     _walk_all_back(rewards, terminated, seats, values, gamma, gae_lambda, advantages, complete, following)

@@ -18,19 +18,20 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from felicity_env.batch import Batch
-from felicity_env.game import NUM_ACTIONS, PASS, Setup, State, rank, score
+from felicity_env.game import NUM_ACTIONS, PASS, Setup
 from felicity_env.game_record import is_integer, to_actions
 from felicity_env.illegal import ILLEGAL, PENALTY, check_illegal, find_nearest
-from felicity_env.learners import SingleLearnerGames
+from felicity_env.learners import OpponentError, SingleLearnerGames
 from felicity_env.observation import OBS_HIGH, OBS_LOW, OBS_SIZE, VERSIONS
 from felicity_env.opponents import check_opponents
 from felicity_env.player import Player, RandomPlayer, View
 from felicity_env.random_stream import MAX_SEED
 from felicity_env.render.modes import RENDER_METADATA, RENDER_MODES, check_render_mode, render
+from felicity_env.rewards import read_result
 from felicity_env.setups import choose_setup
 
-RESULT_KEYS = ("score", "cat_points", "mice", "rank")  # of a learner
-FINAL_KEYS = (*RESULT_KEYS, "seat")
+ADVICE = "legal actions are those with a 1 in info['action_mask']; illegal='penalise' replaces the others"
+FINAL_KEYS = ("score", "cat_points", "mice", "rank", "win_share", "seat")  # of a learner
 
 
 class SeatVectorEnv(VectorEnv):
@@ -49,8 +50,8 @@ class SeatVectorEnv(VectorEnv):
 
     Observations are new arrays each step, float32 [B, OBS_SIZE]; actions are integers [B] from 0 to 73. `infos` has
     `action_mask` int8 [B, NUM_ACTIONS], `seat` int64 [B] and `illegal`, bool [B], which says whether the last action
-    was illegal; when games finish, also `final_obs` and `final_info` (`score`, `cat_points`, `mice`, `rank`, `seat`) in
-    Gymnasium's form.
+    was illegal; when games finish, also `final_obs` and `final_info` (`score`, `cat_points`, `mice`, `rank`,
+    `win_share`, `seat`) in Gymnasium's form.
     """
 
     metadata = {  # noqa: RUF012 - as Gymnasium has it
@@ -117,12 +118,21 @@ class SeatVectorEnv(VectorEnv):
         """
         games = self.games
         if self.illegal == "raise":
-            games.step(actions)
+            self._step_legal(actions)
         else:
             self._step_any(to_actions(actions, self.num_envs))
         rewards = games.rewards - PENALTY * (self.were_illegal & (self.illegal == "penalise"))
         truncated = np.zeros(self.num_envs, np.bool_)
         return games.observations.copy(), rewards, games.terminated.copy(), truncated, self._infos()
+
+    def _step_legal(self, actions: np.ndarray) -> None:
+        """Play one action of the learner in each game; raise `ValueError` with advice if one is illegal."""
+        try:
+            self.games.step(actions)
+        except OpponentError:
+            raise
+        except ValueError as error:
+            raise ValueError(f"{error}; {ADVICE}") from error
 
     def _step_any(self, actions: np.ndarray) -> None:
         """Play one action of the learner in each game, where actions may be illegal.
@@ -163,22 +173,16 @@ class SeatVectorEnv(VectorEnv):
         return infos
 
     def _final_info(self, terminated: np.ndarray) -> dict[str, np.ndarray]:
-        info = {key: np.zeros(self.num_envs, np.int64) for key in FINAL_KEYS}
+        info = {key: np.zeros(self.num_envs, float if key == "win_share" else int) for key in FINAL_KEYS}
         for index in np.flatnonzero(terminated).tolist():
             for key, value in self.read_result(index).items():
                 info[key][index] = value
         return info | {f"_{key}": terminated.copy() for key in FINAL_KEYS}
 
-    def read_result(self, index: int) -> dict[str, int]:
-        """Return the learner's score, cat points, mice, rank and seat in the last finished game at `index`."""
+    def read_result(self, index: int) -> dict[str, Any]:
+        """Return the result of the learner in the last finished game at `index`, with its seat."""
         state, seat = self.batch.final_states[index], int(self.games.final_seats[index])
-        return _read_seat(state, seat) | {"rank": int(rank(state, seat)), "seat": seat}
-
-
-def _read_seat(state: State, seat: int) -> dict[str, int]:
-    """Return the score, cat points and mice of a seat, which it knows, and rank 0, which is for the end."""
-    values = (score(state, seat), state.cat_points[seat], state.mice[seat], 0)
-    return dict(zip(RESULT_KEYS, map(int, values), strict=True))
+        return read_result(state, seat, is_over=True) | {"seat": seat}
 
 
 def _fold_seed(seed: int | None) -> int | None:
@@ -194,8 +198,8 @@ class SeatEnv(gymnasium.Env):
     as the learner may know it.
 
     `reset(seed=s)` deals game 0 of `Batch(seed=s)`. `info` always has the same keys: `action_mask` int8 [NUM_ACTIONS],
-    `seat`, `illegal` (whether the last action was illegal), and `score`, `cat_points`, `mice` and `rank` of the
-    learner; `rank` is 0 until the end.
+    `seat`, `illegal` (whether the last action was illegal), and `score`, `cat_points`, `mice`, `rank` and `win_share`
+    of the learner; the last two are 0 until the end.
     """
 
     metadata = {  # noqa: RUF012 - as Gymnasium has it
@@ -261,7 +265,10 @@ class SeatEnv(gymnasium.Env):
         if not is_integer(action):
             raise ValueError(f"an action is an integer from 0 to {NUM_ACTIONS - 1}, not {action!r}")
         games = self._vector.games
-        _, rewards, *_ = self._vector.step(np.array([int(action)]))
+        try:
+            _, rewards, *_ = self._vector.step(np.array([int(action)]))
+        except ValueError as error:
+            raise type(error)(str(error).replace("game 0: ", "")) from error
         self._over = bool(games.terminated[0])
         if self.render_mode == "human":
             self.render()
@@ -287,7 +294,8 @@ class SeatEnv(gymnasium.Env):
     def _info(self) -> dict[str, Any]:
         games, batch = self._vector.games, self._vector.batch
         seat = int(games.seats[0])
-        learner = self._vector.read_result(0) if self._over else _read_seat(batch.states[0], seat) | {"seat": seat}
+        so_far = {**read_result(batch.states[0], seat, is_over=False), "seat": seat}
+        learner = self._vector.read_result(0) if self._over else so_far
         return {"action_mask": self.action_masks(), "illegal": bool(self._vector.were_illegal[0]), **learner}
 
     def render(self) -> str | np.ndarray | None:  # type: ignore[override]

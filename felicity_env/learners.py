@@ -16,6 +16,7 @@ from felicity_env.game import MAX_SEATS, STATE
 from felicity_env.game_record import is_integer, to_actions
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBS_SIZE
+from felicity_env.opponents import list_players
 from felicity_env.player import Player, write_observations
 from felicity_env.random_stream import mix
 
@@ -23,6 +24,10 @@ LEARNER = -1  # in a seating: this seat learns
 NOT_COMPILED = -1  # in `CompiledLoop.numbers`: no compiled player sits in this seat
 ABANDON_REWARD = -1.0
 Seating = Callable[[np.ndarray], np.ndarray]
+
+
+class OpponentError(ValueError):
+    """Error of a player in a seat that does not learn."""
 
 
 class CompiledLoop(NamedTuple):
@@ -91,11 +96,12 @@ class LearningGames:
         self._all = np.arange(batch.num_games)
         self._loop = new_loop(batch)
         self.rewards = self._loop.rewards
+        self._playing = False
 
     def begin(self) -> None:
         """Start from the current games of the batch, and let the players act until a learner is to act in each game.
 
-        Call it after `reset` of the batch.
+        Call it before the first step, and after `reset` of the batch.
         """
         self.resume()
         self._play_others(self._all)
@@ -103,14 +109,17 @@ class LearningGames:
     def resume(self) -> None:
         """Continue the games that `Batch.restore` has restored; in each of them a learner must be to act."""
         self.rewards[:], self.terminated[:] = 0.0, False
+        self._playing = True
         self._seat_players(self._all)
 
     def step(self, actions: np.ndarray, indices: np.ndarray | None = None) -> None:
         """Play one action of a learner in each game, then let the players act until a learner is to act again.
 
         actions: integers [B], or [K] if only the games at `indices` [K] are played. Raises `ValueError` if any action
-        is illegal, and plays no action in this case.
+        is illegal, and plays no action in this case. Raises `OpponentError` if a player does not act as it should.
         """
+        if not self._playing:
+            raise ValueError("no games are being played: call begin()")
         self.batch.step(actions, indices)
         self.rewards[:], self.terminated[:] = 0.0, False
         stepped = self._all if indices is None else indices
@@ -151,7 +160,11 @@ class LearningGames:
             indices, acting = indices[acting != LEARNER], acting[acting != LEARNER]
             if not len(indices):
                 return
-            self.batch.step(collect_actions(self.players, acting, self.batch, indices), indices)
+            actions = collect_actions(self.players, acting, self.batch, indices)
+            try:
+                self.batch.step(actions, indices)
+            except ValueError as error:
+                raise OpponentError(f"a player that does not learn chose an illegal action: {error}") from error
             self._add_up(indices)
 
     def _play_compiled(self, indices: np.ndarray) -> None:
@@ -166,20 +179,25 @@ def collect_actions(players: Sequence[Player], acting: np.ndarray, batch: Batch,
     """Return the actions of the players to act in the games at `indices` [K], as integers [K].
 
     acting: integers [K], the index in `players` of the player to act in each of these games. Each player is called at
-    most once, for all its games together.
+    most once, for all its games together. Raises `OpponentError` if a player gives another number of actions.
     """
     actions = np.empty(len(indices), np.int64)
     for number, player in enumerate(players):
         own = acting == number
         if own.any():
-            actions[own] = player.act(batch.view(indices[own]))
+            chosen = np.asarray(player.act(batch.view(indices[own])))
+            if chosen.shape != (own.sum(),):
+                form = f"an array of shape {list(chosen.shape)}, not one action for each of {own.sum()} decisions"
+                raise OpponentError(f"act() of {player!r} returned {form}")
+            actions[own] = chosen
     return actions
 
 
 class SingleLearnerGames:
     """Vectorised games with one learning seat in each; the learner's seat changes from game to game by default.
 
-    players: players that may sit in the other seats. opponents: function that takes the indices [K] of the games about
+    players: players that may sit in the other seats, or one player; codes such as "ev" make players, as in
+    `opponents`. opponents: function that takes the indices [K] of the games about
     to begin and returns the index of the player in each seat, counted clockwise from the learner: integers [K,
     MAX_SEATS] (the first column is ignored). By default the players sit clockwise from the learner in the order of the
     list, and a single player sits in all other seats. seat: the learner's seat, or None to change it from game to game.
@@ -192,13 +210,15 @@ class SingleLearnerGames:
     def __init__(
         self,
         batch: Batch,
-        players: Sequence[Player],
+        players: Player | str | Sequence[Player | str],
         *,
         opponents: Seating | None = None,
         seat: int | None = None,
         compiled: CompiledPlayers | None = None,
     ) -> None:
-        self.batch, self.players = batch, list(players)
+        self.batch, self.players = batch, list_players(players)
+        if opponents is None:
+            _check_number(self.players, batch)
         self._choose_opponents = opponents or self._seat_in_order
         self._fixed_seat = _check_seat(batch, seat)
         self.observations, self.action_masks = batch.observations, batch.action_masks
@@ -270,6 +290,14 @@ class SingleLearnerGames:
         final = np.empty((len(indices), OBS_SIZE), np.float32)
         write_observations(self.batch.final_states[indices], seats[indices], self.batch.open_mice, final)
         self.final_observations[indices] = final
+
+
+def _check_number(players: Sequence[Player], batch: Batch) -> None:
+    """Raise `ValueError` unless there is one player, or one for each seat but the learner's in all games."""
+    others = sorted({int(number) - 1 for number in batch.num_players})
+    if len(players) != 1 and others != [len(players)]:
+        needed = " or ".join(map(str, others))
+        raise ValueError(f"players must be one player or {needed} in seating order, not {len(players)}")
 
 
 def _check_seat(batch: Batch, seat: int | None) -> int | None:

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from felicity_env.observation import OBS_SIZE
 from felicity_env.spaces import create_space
 
 
@@ -20,6 +21,10 @@ class MaskInObservation(gymnasium.ObservationWrapper[Any, int, Any], RecordConst
     def __init__(
         self, env: gymnasium.Env[Any, Any], keys: tuple[str, str] | None = ("observation", "action_mask")
     ) -> None:
+        if not isinstance(env, gymnasium.Env):
+            raise TypeError("MaskInObservation is for one environment of Gymnasium; infos of many have `action_mask`")
+        if not env.has_wrapper_attr("action_masks") or env.observation_space.shape != (OBS_SIZE,):
+            raise ValueError(f"MaskInObservation goes around a SeatEnv, and other wrappers around it; got {env}")
         RecordConstructorArgs.__init__(self, keys=keys)
         super().__init__(env)
         if keys is not None and (len(keys) != 2 or keys[0] == keys[1]):

@@ -12,7 +12,11 @@ observation holds what the table shows now, in the layout of `SECTIONS`.
 from typing import Any
 
 import numpy as np
-import pyspiel
+
+try:
+    import pyspiel
+except ImportError as error:
+    raise ImportError("felicity_env.openspiel needs OpenSpiel: pip install 'felicity-env[openspiel]'") from error
 
 from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_terminal
 from felicity_env.game_record import Deal, action_text, card_text, count_dealt, initial_states, list_legal_actions

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from felicity_env.player import Player, RandomPlayer
 
@@ -18,18 +19,26 @@ def check_opponents(opponents: Player | str | Sequence[Player | str] | None, num
     """
     if opponents is None:
         return [RandomPlayer()]
-    given: list[Player | str]
-    if isinstance(opponents, str) or not isinstance(opponents, Sequence):
-        given = [opponents]
-    elif len(opponents) != num_opponents:
-        raise ValueError(f"opponents must be one player or {num_opponents} in seating order, not {len(opponents)}")
-    else:
-        given = list(opponents)
-    players = [make_player(player) if isinstance(player, str) else player for player in given]
-    for player in players:
-        if not callable(getattr(player, "act", None)):
-            raise ValueError(f"an opponent needs a method act(view) -> actions, or is a player code; got {player!r}")
+    players = list_players(opponents)
+    is_one = isinstance(opponents, str) or not isinstance(opponents, Sequence)
+    if not is_one and len(players) != num_opponents:
+        raise ValueError(f"opponents must be one player or {num_opponents} in seating order, not {len(players)}")
     return players
+
+
+def list_players(players: Player | str | Sequence[Player | str]) -> list[Player]:
+    """Return one player or several as a list, and make those that are given by a code.
+
+    Raises `ValueError` if a player has no `act`, is a class, or a code is wrong.
+    """
+    given: Sequence[Any] = players if isinstance(players, Sequence) and not isinstance(players, str) else [players]
+    made = [make_player(player) if isinstance(player, str) else player for player in given]
+    for player in made:
+        if isinstance(player, type):
+            raise ValueError(f"a player is an object, not its class: make one, such as {player.__name__}()")
+        if not callable(getattr(player, "act", None)):
+            raise ValueError(f"a player needs a method act(view) -> actions, or is a player code; got {player!r}")
+    return made
 
 
 def make_player(code: str) -> Player:

@@ -24,7 +24,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper, TerminateIllegalWrapper
 
-from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_legal, legal_actions, rank, score, step
+from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_legal, legal_actions, step
 from felicity_env.game_record import Game, check_action, check_overrides, draw_deal, initial_states, is_integer
 from felicity_env.illegal import PenaliseIllegalWrapper, check_illegal
 from felicity_env.information import Event, Recall, redact
@@ -34,7 +34,7 @@ from felicity_env.player import View
 from felicity_env.random_stream import check_seed, decision_seed, game_seed
 from felicity_env.render.modes import RENDER_METADATA, check_render_mode, render
 from felicity_env.render.text import render_everything
-from felicity_env.rewards import reward_code, step_rewards
+from felicity_env.rewards import read_result, reward_code, step_rewards
 from felicity_env.setups import choose_setup, setup_name
 from felicity_env.spaces import create_dict_space
 
@@ -136,8 +136,8 @@ class raw_env(AECEnv[str, dict[str, Any], Any]):
         the value of "deal" are errors. "dummy" is only for setups with a dummy (3 players).
 
     Infos
-        Empty during the game. At the end `infos[agent]` has `score`, `cat_points`, `mice` and `rank` (1 is best; after
-        score, cat points decide; full ties share a rank).
+        Empty during the game. At the end `infos[agent]` has `score`, `cat_points`, `mice`, `rank` (1 is best; after
+        score, cat points decide; full ties share a rank) and `win_share` (1/k for each of k winners).
 
     Errors
         These raise `ValueError` and leave the environment unchanged: an illegal action (the message names the seat, the
@@ -277,19 +277,14 @@ class raw_env(AECEnv[str, dict[str, Any], Any]):
         self._was_dead_step(action)
 
     def _finish(self) -> None:
-        """Set the termination flag and the final info (score, cat points, mice and rank) of each agent after a game.
+        """Set the termination flag and the final info (its result) of each agent after a game.
 
         PettingZoo then expects one `step(None)` for each agent, in the order of the seats.
         """
         state = self._states[0]
         for seat, agent in enumerate(self.agents):
             self.terminations[agent] = True
-            self.infos[agent] = {
-                "score": int(score(state, seat)),
-                "cat_points": int(state.cat_points[seat]),
-                "mice": int(state.mice[seat]),
-                "rank": int(rank(state, seat)),
-            }
+            self.infos[agent] = read_result(state, seat, is_over=True)
         self.agent_selection = self.agents[0]
 
     # --- seeing ---

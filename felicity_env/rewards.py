@@ -1,11 +1,13 @@
-"""Reward functions, which compute the reward of each seat for a step.
+"""Reward functions, which compute the reward of each seat for a step, and the result of a seat.
 
 The rules of the game define only scores.
 """
 
+from typing import Any
+
 import numpy as np
 
-from felicity_env.game import OVER, PLACE, State, is_terminal, rank, score
+from felicity_env.game import MAX_SEATS, OVER, PLACE, State, is_terminal, rank, score
 from felicity_env.kernel import kernel
 
 REWARDS = {
@@ -25,6 +27,23 @@ def reward_code(reward: str) -> int:
     if reward not in REWARDS:
         raise ValueError(f"reward must be one of {list(REWARDS)}, not {reward!r}")
     return list(REWARDS).index(reward)
+
+
+def read_result(state: State, seat: int, *, is_over: bool) -> dict[str, Any]:
+    """Return the score, cat points and mice of a seat, its rank (1 is best) and its win share (see "win").
+
+    is_over: whether the game has ended, perhaps too early; otherwise the rank is 0. The win share is 0 unless the game
+    was played to its end.
+    """
+    shares = np.empty(MAX_SEATS)
+    step_rewards(state, _WIN, shares)
+    return {
+        "score": int(score(state, seat)),
+        "cat_points": int(state.cat_points[seat]),
+        "mice": int(state.mice[seat]),
+        "rank": int(rank(state, seat)) if is_over else 0,
+        "win_share": float(shares[seat]),
+    }
 
 
 @kernel

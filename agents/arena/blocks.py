@@ -151,8 +151,11 @@ def play_blocks(
 
     An illegal action, or one that takes too long, forfeits its game: the game stops, the offender ranks last with a win
     share of 0, and the other players share the victory. Raises `PlayerError`, with the index of the player, if a player
-    raises an exception.
+    raises an exception, and `TypeError` if it is none.
     """
+    for player in players:
+        if not callable(getattr(player, "act", None)):
+            raise TypeError(f"a player needs a method act(view), as those of agents.make(code); got {player!r}")
     setup = standard_setup(len(players)) if setup is None else setup
     games, seats = seat_games(players, num_deals=num_deals, seed=seed, setup=setup, seconds=seconds)
     games.play(players)

@@ -1,6 +1,6 @@
 """Learn with PPO of AgileRL, which reads the action masks from `info["action_mask"]`.
 
-pip install torch==2.13.0 agilerl peft -e .
+pip install torch==2.13.0 agilerl==2.58.0 peft -e .
 """
 
 import time

@@ -1,6 +1,6 @@
 """Record games as a Minari dataset, load it, make its environment again and repeat the recorded actions in it.
 
-pip install torch==2.13.0 'minari[create,hdf5]' pillow -e .
+pip install torch==2.13.0 'minari[create,hdf5]==0.5.4' pillow -e .
 """
 
 import json

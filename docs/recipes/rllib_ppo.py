@@ -1,6 +1,6 @@
 """Learn with PPO of RLlib, whose masking module reads the action mask from the observation.
 
-pip install torch==2.13.0 'ray[rllib]' -e .
+pip install torch==2.13.0 'ray[rllib]==2.60.0' -e .
 """
 
 import time

@@ -1,6 +1,6 @@
 """Learn with PPO of Tianshou, with an actor that reads the mask from the observation.
 
-pip install torch==2.13.0 tianshou -e .
+pip install torch==2.13.0 tianshou==2.0.1 -e .
 """
 
 import time

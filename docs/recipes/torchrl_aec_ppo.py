@@ -1,6 +1,6 @@
 """Learn by self-play with PPO of TorchRL on the PettingZoo environment: one policy acts for all four agents.
 
-pip install torch==2.13.0 torchrl -e .
+pip install torch==2.13.0 torchrl==0.14.1 -e .
 """
 
 import time

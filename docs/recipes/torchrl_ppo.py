@@ -1,6 +1,6 @@
 """Learn with PPO of TorchRL, whose `MaskedCategorical` gives illegal actions the probability 0.
 
-pip install torch==2.13.0 torchrl -e .
+pip install torch==2.13.0 torchrl==0.14.1 -e .
 """
 
 import time

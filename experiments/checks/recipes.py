@@ -23,8 +23,10 @@ PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / "docs" / "recipes"
 RECIPES: dict[str, tuple[str, ...]] = {  # script: what it needs beside this project, () for nothing
     "batch_ppo": (),
+    "batch_learner": (),
     "sb3_maskable_ppo": (),
     "sb3_ppo": (),
+    "sb3_dqn": (),
     "pettingzoo_wrappers": (),
     "gymnasium_wrappers": (),
     "language_model": (),

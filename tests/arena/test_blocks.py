@@ -341,3 +341,8 @@ def test_blocks_are_played_in_any_setup(setup):
     assert (blocks.rounds["mice"] > 0).any()
     assert (blocks.rounds["winner"][:, :, setup.rounds :] == NO_SEAT).all()
     assert blocks.measures["mice"].sum(axis=2).max() <= setup.total_mice
+
+
+def test_a_code_is_no_player():
+    with pytest.raises(TypeError, match=r"a player needs a method act.*; got 'random'"):
+        play_blocks(["random"] * 4, num_deals=1, seed=1)  # type: ignore[list-item]

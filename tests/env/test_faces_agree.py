@@ -311,9 +311,11 @@ def final_observation(state: np.ndarray, seat: int, open_mice: bool) -> np.ndarr
     return out[0]
 
 
-def final_info(state: np.ndarray, seat: int) -> dict[str, int]:
+def final_info(state: np.ndarray, seat: int) -> dict[str, float]:
     points, mice = int(state[0].cat_points[seat]), int(state[0].mice[seat])
-    return dict(zip(FINAL_KEYS, (points + mice, points, mice, int(rank(state[0], seat)), seat), strict=True))
+    ranks = [int(rank(state[0], other)) for other in range(state[0].num_seats)]
+    share = (ranks[seat] == 1) / ranks.count(1)
+    return dict(zip(FINAL_KEYS, (points + mice, points, mice, ranks[seat], share, seat), strict=True))
 
 
 def build_reference(steps: Steps, open_mice: bool) -> Reference:

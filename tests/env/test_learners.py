@@ -7,7 +7,7 @@ from agents import make
 from agents.compiled import select_compiled
 from felicity_env import Batch, Player, View
 from felicity_env.game import MAX_SEATS
-from felicity_env.learners import LEARNER, LearningGames
+from felicity_env.learners import LEARNER, LearningGames, OpponentError, SingleLearnerGames
 from felicity_env.player import RandomPlayer
 
 GAMES = 30
@@ -137,3 +137,46 @@ def test_a_clone_is_a_copy_and_another_batch_refuses_it():
     with pytest.raises(ValueError, match="saved games"):
         other.restore(saved)
     assert (other.states == before).all()
+
+
+def test_games_that_have_not_begun_cannot_go_on():
+    games = LearningGames(Batch(4, seed=1), [], seating=lambda indices: np.full((len(indices), MAX_SEATS), LEARNER))
+    with pytest.raises(ValueError, match=r"no games are being played: call begin\(\)"):
+        games.step(np.zeros(4, np.int64))
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_the_other_seats_need_one_player_or_one_each(number):
+    with pytest.raises(ValueError, match=f"players must be one player or 3 in seating order, not {number}"):
+        SingleLearnerGames(Batch(4, seed=1), ["random"] * number)
+
+
+def test_players_may_be_given_by_their_codes():
+    by_code, by_object = (SingleLearnerGames(Batch(4, seed=1), player) for player in ("ev", make("ev")))
+    for _ in range(30):
+        np.testing.assert_array_equal(by_code.observations, by_object.observations)
+        for games in (by_code, by_object):
+            games.step(games.action_masks.argmax(axis=1))
+
+
+class Always:
+    def __init__(self, answer):
+        self.answer = answer
+
+    def act(self, view):
+        return self.answer[: len(view)] if np.ndim(self.answer) else self.answer
+
+    def __repr__(self):
+        return "Always()"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (np.full(8, 73), "a player that does not learn chose an illegal action: game 0: seat . cannot bid 63"),
+        (0, r"act\(\) of Always\(\) returned an array of shape \[\], not one action for each of \d decisions"),
+    ],
+)
+def test_a_player_that_does_not_act_as_it_should_is_named(answer, message):
+    with pytest.raises(OpponentError, match=message):
+        SingleLearnerGames(Batch(8, seed=1), Always(answer)).step(np.zeros(8, np.int64))

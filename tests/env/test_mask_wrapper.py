@@ -57,3 +57,12 @@ def test_a_spec_with_opponents_and_the_wrapper_goes_to_json_and_back():
     (first, _), (second, _) = env.reset(seed=3), again.reset(seed=3)
     np.testing.assert_array_equal(first["obs"], second["obs"])
     assert again.observation_space == env.observation_space
+
+
+def test_the_wrapper_goes_around_one_environment_of_the_game_and_around_nothing_else():
+    seat = gymnasium.make("felicity_env:felicity/Seat-v0")
+    for env in (gymnasium.make("CartPole-v1"), gymnasium.wrappers.FrameStackObservation(seat, 2)):
+        with pytest.raises(ValueError, match="goes around a SeatEnv, and other wrappers around it"):
+            MaskInObservation(env, None)
+    with pytest.raises(TypeError, match="is for one environment"):
+        MaskInObservation(gymnasium.make_vec("felicity_env:felicity/Seat-v0", num_envs=2))

@@ -294,7 +294,7 @@ def test_each_seat_gets_one_terminal_view_and_one_none_step(make, players):
             if termination:
                 ends.append(agent)
                 assert describe(observation["observation"])["phase"] == "over"
-                assert info.keys() == {"score", "cat_points", "mice", "rank"}
+                assert info.keys() == {"score", "cat_points", "mice", "rank", "win_share"}
             env.step(None if termination else choose(env, rng))
         assert ends == env.possible_agents
 
@@ -393,7 +393,8 @@ def test_infos_are_empty_in_mid_game_and_tell_the_result_at_the_end(players):
         assert info["score"] == info["mice"] + info["cat_points"]
         keys = [(other["score"], other["cat_points"]) for other in env.infos.values()]
         assert info["rank"] == 1 + sum(key > keys[seat] for key in keys)
-        assert all(type(value) is int for value in info.values())
+        assert info["win_share"] == env.rewards[agent]
+        assert all(type(value) is (float if key == "win_share" else int) for key, value in info.items())
 
 
 def test_seats_with_the_same_score_and_cats_share_a_rank_and_more_cats_break_a_tie():
@@ -402,8 +403,9 @@ def test_seats_with_the_same_score_and_cats_share_a_rank_and_more_cats_break_a_t
     env.reset(seed=0, options={"deal": {"start_seat": 0}})
     for action in (C3, C3, C3, bid(9), PASS, PASS):
         env.step(action)
-    assert env.infos["player_0"] == {"score": 9, "cat_points": 9, "mice": 0, "rank": 1}
-    assert env.infos["player_1"] == env.infos["player_2"] == {"score": 9, "cat_points": 0, "mice": 9, "rank": 2}
+    assert env.infos["player_0"] == {"score": 9, "cat_points": 9, "mice": 0, "rank": 1, "win_share": 1.0}
+    loser = {"score": 9, "cat_points": 0, "mice": 9, "rank": 2, "win_share": 0.0}
+    assert env.infos["player_1"] == env.infos["player_2"] == loser
     assert env.rewards == {"player_0": 1.0, "player_1": 0.0, "player_2": 0.0}
 
 

@@ -76,6 +76,22 @@ def test_a_seat_that_did_not_act_before_the_end_takes_nothing_from_others():
     assert advantages == pytest.approx([5.0, 5.0])
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "form"),
+    [
+        ("rewards", (5, 3), r"\[steps, games, 5\], not one of shape \[5, 3\]"),
+        ("rewards", (5, 3, 3), r"\[steps, games, 5\], not one of shape \[5, 3, 3\]"),
+        ("values", (6, 3), r"\[steps, games\], not one of shape \[6, 3\]"),
+        ("terminated", (5,), r"\[steps, games\], not one of shape \[5\]"),
+    ],
+)
+def test_arrays_of_other_shapes_are_refused(name, shape, form):
+    shapes = {"rewards": (5, 3, MAX_SEATS), "terminated": (5, 3), "seats": (5, 3), "values": (5, 3)} | {name: shape}
+    arrays = {name: np.zeros(shape, int if name == "seats" else float) for name, shape in shapes.items()}
+    with pytest.raises(ValueError, match=f"{name} must be an array {form}"):
+        compute_advantages(**arrays, gamma=GAMMA, gae_lambda=LAMBDA)
+
+
 @settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 6))
 def test_many_games_are_as_the_loop_over_chains_has_it(seed, steps, games):
