@@ -5,8 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +21,7 @@ from felicity_env.setups import standard_setup
 BOT = """
 from agents.compiled import CompiledPlayer
 import habit
+from tests.support.waiting import wait_until
 
 def make():
     return CompiledPlayer(habit.CODE)
@@ -207,14 +206,6 @@ def test_the_folder_knows_who_played_in_it(tmp_path):
 def list_children(pid: int) -> list[int]:
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
     return [int(word) for word in found.stdout.split()]
-
-
-def wait_until(condition: Callable[[], bool], *, seconds: float = 120) -> None:
-    """Wait for a condition; fail if it does not come true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not true after {seconds} seconds"
-        time.sleep(0.1)
 
 
 @pytest.mark.linux("processes are listed by ps")

@@ -25,6 +25,7 @@ from felicity_env.render.replay import replay_html
 from felicity_env.setups import standard_setup
 from tests.support.helpers import random_game
 from tests.support.paths import ROOT
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.browser("pages in Chromium")
 AXE = ROOT / "build" / "axe.min.js"
@@ -114,14 +115,12 @@ def play_game(page: Any, address: str, take_turn: Callable[[Any], None]) -> None
     page.goto(address)
     page.select_option("#pace", "0")
     for _ in range(400):
-        page.wait_for_function(
-            "document.querySelector('#choices button:not([disabled])') || document.querySelector('#choices strong')"
-        )
+        page.wait_for_selector("#choices button:not([disabled]), #choices strong", state="attached")
         if page.query_selector("#choices strong"):
             return
         before = page.inner_text("#moves")
         take_turn(page)
-        page.wait_for_function("before => document.getElementById('moves').innerText !== before", arg=before)
+        wait_until(lambda before=before: page.inner_text("#moves") != before)
     raise AssertionError("the game did not end")
 
 
@@ -287,7 +286,7 @@ def test_pages_have_no_accessibility_faults_fit_every_screen_and_ask_for_nothing
 def test_a_replay_is_read_by_keyboard(page, tmp_path):
     path = write_pages(tmp_path)["replay"]
     page.goto(f"{path.as_uri()}#d=7")
-    page.wait_for_function("document.getElementById('now').innerText.startsWith('7:')")
+    wait_until(lambda: page.inner_text("#now").startswith("7:"))
     for key, shown in (("ArrowRight", "8"), ("ArrowLeft", "7"), ("End", None), ("Home", "0")):
         page.keyboard.press(key)
         number = page.input_value("#decision")
