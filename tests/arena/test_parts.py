@@ -17,11 +17,11 @@ from agents.tools.command import run_module
 from agents.tools.files import UserError, lock_folder
 from felicity_env.random_stream import game_seed
 from felicity_env.setups import standard_setup
+from tests.support.waiting import wait_until
 
 BOT = """
 from agents.compiled import CompiledPlayer
 import habit
-from tests.support.waiting import wait_until
 
 def make():
     return CompiledPlayer(habit.CODE)
