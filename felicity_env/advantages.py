@@ -7,21 +7,14 @@ import numpy as np
 from felicity_env.game import MAX_SEATS
 from felicity_env.kernel import kernel
 
-FORMS = {  # of the arguments of `compute_advantages`
-    "rewards": f"[steps, games, {MAX_SEATS}]",
-    "terminated": "[steps, games]",
-    "seats": "[steps, games]",
-    "values": "[steps, games]",
-}
-
 
 def _check_shapes(**arrays: np.ndarray) -> None:
-    """Raise `ValueError` unless the arrays have the shapes in `FORMS`, all with the same numbers of steps and games."""
+    """Raise `ValueError` unless the rewards are [T, B, MAX_SEATS], and all other arrays [T, B]."""
     shape = arrays["seats"].shape
     for name, array in arrays.items():
-        expected = (*shape, MAX_SEATS) if name == "rewards" else shape
-        if len(shape) != 2 or array.shape != expected:
-            raise ValueError(f"{name} must be an array {FORMS[name]}, not one of shape {list(array.shape)}")
+        last, form = ((MAX_SEATS,), f", {MAX_SEATS}") if name == "rewards" else ((), "")
+        if len(shape) != 2 or array.shape != shape + last:
+            raise ValueError(f"{name} must be an array [steps, games{form}], not one of shape {list(array.shape)}")
 
 
 @kernel

@@ -20,8 +20,7 @@ def check_opponents(opponents: Player | str | Sequence[Player | str] | None, num
     if opponents is None:
         return [RandomPlayer()]
     players = list_players(opponents)
-    is_one = isinstance(opponents, str) or not isinstance(opponents, Sequence)
-    if not is_one and len(players) != num_opponents:
+    if _is_list(opponents) and len(players) != num_opponents:
         raise ValueError(f"opponents must be one player or {num_opponents} in seating order, not {len(players)}")
     return players
 
@@ -31,7 +30,7 @@ def list_players(players: Player | str | Sequence[Player | str]) -> list[Player]
 
     Raises `ValueError` if a player has no `act`, is a class, or a code is wrong.
     """
-    given: Sequence[Any] = players if isinstance(players, Sequence) and not isinstance(players, str) else [players]
+    given: Any = players if _is_list(players) else [players]
     made = [make_player(player) if isinstance(player, str) else player for player in given]
     for player in made:
         if isinstance(player, type):
@@ -39,6 +38,10 @@ def list_players(players: Player | str | Sequence[Player | str]) -> list[Player]
         if not callable(getattr(player, "act", None)):
             raise ValueError(f"a player needs a method act(view) -> actions, or is a player code; got {player!r}")
     return made
+
+
+def _is_list(players: Any) -> bool:
+    return isinstance(players, Sequence) and not isinstance(players, str)
 
 
 def make_player(code: str) -> Player:

@@ -10,7 +10,7 @@ from experiments.pages.results import NOT_MEASURED, STRANGERS, format_source, re
 from experiments.results import RESULTS, read_result
 from felicity_env import OBS_SIZE
 
-MEASURED = ("net", "net-1")  # targets of best responses that the card shows
+SHOWN_TARGETS = ("net", "net-1")  # targets of best responses that the card shows
 
 
 def render_network() -> str:
@@ -58,7 +58,5 @@ CARD_PARTS: dict[str, Callable[[], str]] = {
     "network": render_network,
     "strength": lambda: render_strength("reference_strength"),
     "strangers": lambda: render_strength("strangers"),
-    "exploited": lambda: render_exploits(
-        [row for row in read_exploits() if row["config"]["target"] in ("net", "net-1")]
-    ),
+    "exploited": lambda: render_exploits([row for row in read_exploits() if row["config"]["target"] in SHOWN_TARGETS]),
 }
