@@ -28,6 +28,7 @@ import numba.core.config
 from felicity_env.code_digest import code_digest, project_root
 
 _CONFIG: Any = numba.core.config
+_CACHING: Any = numba.core.caching  # Numba's declared types of these classes are wrong
 MAX_THREADS: int = _CONFIG.NUMBA_NUM_THREADS
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -77,19 +78,47 @@ def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
     if _CONFIG.DISABLE_JIT:
         return function
     compiled: Any = numba.njit(**_OPTIONS | options)(function)
-    saved, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _cache_folder(_source(function))
-    try:
-        compiled._cache = _Cache(function)
-        return compiled
-    finally:
-        _CONFIG.CACHE_DIR = saved
+    compiled._cache = _Cache(function)
+    return compiled
 
 
 # --- the cache --------------------------------------------------------------------------------------------------------
 
 
-class _Cache(numba.core.caching.FunctionCache):
+class _Locator(_CACHING._CacheLocator):
+    """Answers to Numba's questions where a function's machine code lies, and for which version of its source."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], _: str) -> "_Locator":
+        """Return the locator for a function."""
+        return cls(function)
+
+    def get_cache_path(self) -> str:
+        """Return the folder of the machine code."""
+        return _cache_folder(_source(self._function))
+
+    def get_source_stamp(self) -> str:
+        """Return the version of the source; it stands in the name of the folder already."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """Return the line of the function, which tells functions with the same name apart."""
+        return str(self._function.__code__.co_firstlineno)
+
+
+class _Files(_CACHING.FunctionCache._impl_class):
+    """Numba's way to write and read machine code, in the place that `_Locator` names."""
+
+    _locator_classes = (_Locator,)
+
+
+class _Cache(_CACHING.FunctionCache):
     """Numba's file cache for one function, which reports compilations and tolerates damaged files and a full disk."""
+
+    _impl_class = _Files
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code for a signature, or None if there is none or its files are damaged."""

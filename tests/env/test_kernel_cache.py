@@ -55,6 +55,15 @@ def test_damaged_files_of_the_cache_are_made_anew(tmp_path):
 
 
 @pytest.mark.compiled("plain Python has no cache of machine code")
+def test_a_copy_in_another_place_uses_the_same_machine_code(tmp_path):
+    one, two = tmp_path / "one" / "games", tmp_path / "two" / "games"
+    for folder in (one, two):
+        folder.mkdir(parents=True)
+    assert run_module(one, tmp_path / "cache")[0] == ["42", "0"]
+    assert run_module(two, tmp_path / "cache")[0] == ["42", "1"]
+
+
+@pytest.mark.compiled("plain Python has no cache of machine code")
 @pytest.mark.linux("permissions are those of POSIX")
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
     cache = tmp_path / "cache"
