@@ -23,7 +23,7 @@ from agents.compiled import HEURISTICS, CompiledPlayer
 from agents.mixture import NET_1, REFERENCE
 from agents.tools.options import format_rows
 from agents.tools.settings import option_name, require
-from felicity_env.code_digest import code_digest
+from felicity_env.code_digest import PROJECT, code_digest, list_imported_files, project_root
 from felicity_env.player import Player
 
 OWN_PLAYER = "package.module:function or path/to/file.py:function"
@@ -264,6 +264,22 @@ def find_policy_path(code: str) -> Path | None:
     if name not in PLAYERS or PLAYERS[name].function != "load_policy_player":
         return None
     return Path(values[0] if values else PLAYERS[name].fixed["path"])
+
+
+def list_files(*codes: str) -> list[Path]:
+    """List what players need beside this project's packages: files of policies, and the code of a user's own players.
+
+    Paths are as the codes name them; those of code are absolute. Raises `ValueError` as `make` does.
+    """
+    paths: set[Path] = set()
+    for code in codes:
+        name, values, options = parse_code(code)
+        if name in PLAYERS:
+            paths |= {Path(text) for text in (*values, *options.values()) if isinstance(text, str)}
+        elif source := inspect.getsourcefile(_import_own(name)):
+            paths |= set(list_imported_files(Path(source)))
+    packages = [project_root(Path(__file__)) / package for package in PROJECT]
+    return sorted(path for path in paths if path.exists() and not {*path.resolve().parents} & {*packages})
 
 
 def is_search(*codes: str) -> bool:

@@ -19,7 +19,7 @@ def code_digest(*sources: Path) -> str:
     such as `setups.SETUPS` or `rewards.REWARDS`.
     """
     digest = hashlib.sha256()
-    for path in sorted(_import_closure(frozenset(path.resolve() for path in sources))):
+    for path in list_imported_files(*sources):
         digest.update(f"{path.parent.name}/{path.name}\0{_read_module(path).code}\0".encode())
     return digest.hexdigest()[:16]
 
@@ -33,6 +33,11 @@ def project_root(path: Path) -> Path:
     while (folder / "__init__.py").exists():
         folder = folder.parent
     return folder
+
+
+def list_imported_files(*sources: Path) -> list[Path]:
+    """List some Python files and all that they import, directly or indirectly, as `code_digest` follows imports."""
+    return sorted(_import_closure(frozenset(path.resolve() for path in sources)))
 
 
 @functools.cache

@@ -160,12 +160,19 @@ class LearningGames:
             indices, acting = indices[acting != LEARNER], acting[acting != LEARNER]
             if not len(indices):
                 return
-            actions = collect_actions(self.players, acting, self.batch, indices)
+            actions = self.ask_players(acting, indices)
             try:
                 self.batch.step(actions, indices)
             except ValueError as error:
                 raise OpponentError(f"a player that does not learn chose an illegal action: {error}") from error
             self._add_up(indices)
+
+    def ask_players(self, acting: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        """Return the actions of the players that are not compiled in the games at `indices`, as `collect_actions`.
+
+        Who records games, or replays them, puts another function in place of this method.
+        """
+        return collect_actions(self.players, acting, self.batch, indices)
 
     def _play_compiled(self, indices: np.ndarray) -> None:
         """Let compiled players act as long as it is their turn, also in games that begin after a finished one."""

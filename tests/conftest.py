@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     places = {} if COMPILED else {"compiled": "in plain Python"}
     places |= {} if sys.platform == "linux" else {"linux": "outside Linux"}
     places |= {} if find_spec("cosmic_ray") else {"mutants": "without the extra `mutants`"}
-    unwanted = dict.fromkeys(("long", "browser"), "without FELICITY_FULL=1")
+    unwanted = dict.fromkeys(("long", "browser", "cluster"), "without FELICITY_FULL=1")
     places |= {} if os.environ.get("FELICITY_FULL") else unwanted
     marks = {item: mark for item in items for name in places if (mark := item.get_closest_marker(name))}
     reasons = Counter(f"{places[mark.name]}: {mark.args[0]}" for mark in marks.values())

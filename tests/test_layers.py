@@ -36,6 +36,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     ),
     "agents": (
         ("tools",),
+        ("tasks",),
         ("sack_value", "bidding", "tuned_weights", "checkpoint_file", "posterior", "layouts"),
         ("policy_file",),
         (*HEURISTIC_MODULES, "network"),
@@ -51,10 +52,11 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__main__",),
     ),
     "train": (
-        ("__init__", "algorithms", "priors", "opponents", "rollout"),
+        ("__init__", "algorithms", "priors", "opponents"),
         ("config", "networks"),
-        ("storage", "initial_policy"),
-        ("trainer",),
+        ("storage", "initial_policy", "rollout"),
+        ("trainer", "shards"),
+        ("own_games",),
         ("maskable_ppo", "selfplay"),
         ("command",),
         ("__main__",),

@@ -25,6 +25,7 @@ from agents.arena.report import print_failures
 from agents.checkpoint_file import SUFFIX
 from agents.mixture import PolicyPlayer
 from agents.registry import check_players, make, shorten_codes
+from agents.tasks.options import Workers
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
@@ -38,7 +39,7 @@ BLOCKS_PER_LOOK = 20
 
 
 @dataclass(frozen=True)
-class Config(SeveralSetups):
+class Config(Workers, SeveralSetups):
     """Measure a player alone against copies of each opponent, and each opponent alone against copies of the player."""
 
     player: Annotated[str, tyro.conf.Positional]
@@ -62,12 +63,10 @@ class Config(SeveralSetups):
     Compiled players have no limit. Players are interrupted only on POSIX systems; elsewhere a call ends by itself."""
     fresh: bool = False
     """Play everything again, also what is stored in --out; for a player whose changes cannot be seen in its code."""
-    workers: int = os.cpu_count() or 1
-    """Number of processes; one per core is fastest. A sequential test uses only one."""
 
     def __post_init__(self) -> None:
         require(bool(self.others), "--against must name another player")
-        check_at_least(self, num_deals=2, workers=1, seed=0)
+        check_at_least(self, num_deals=2, seed=0)
         check_positive(
             self, *(name for name in ("sequential", "seconds_a_decision") if getattr(self, name) is not None)
         )
@@ -124,7 +123,7 @@ def measure_player(config: Config, folder: Path, console: Console) -> dict[str, 
             folder=folder,
             fresh=config.fresh,
             seconds=config.seconds_a_decision,
-            workers=config.workers,
+            **config.spread,
             deals_per_part=50,
             report=progress.report,
         )

@@ -1,10 +1,7 @@
-"""Matches between players: several processes play them in stored parts (see `parts`), and a match can be resumed."""
+"""Matches between players: several workers play them in stored parts (see `parts`), and a match can be resumed."""
 
-import multiprocessing
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +11,10 @@ import numpy as np
 from agents.arena.blocks import Blocks, estimate_measures, play_blocks
 from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
-from agents.registry import PLAYERS, make
+from agents.registry import PLAYERS, list_files, make
+from agents.tasks.run import run_tasks
 from agents.tools.command import print_error
 from agents.tools.files import UserError
-from agents.tools.workers import start_worker
 from felicity_env.game import Setup
 from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
@@ -76,19 +73,17 @@ def summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
 # --- playing ----------------------------------------------------------------------------------------------------------
 
 
-def play_part(part: Part) -> tuple[float, Failure | None]:
-    """Play a part of a match and write its file; return the seconds it took, and the failure of a player or None."""
-    started = time.monotonic()
+def play_part(part: Part) -> Blocks | Failure:
+    """Play a part of a match; return its results, or the failure of a player."""
     codes, setup = part.match.codes, part.match.setup
+    seed = game_seed(part.seed, setup.seats, 0)
+    deals = range(part.first, part.last)
     try:
-        seed = game_seed(part.seed, setup.seats, 0)
-        deals = range(part.first, part.last)
-        players = [make(code) for code in codes]
-        blocks = play_blocks(players, num_deals=deals, seed=seed, setup=setup, seconds=part.seconds)
+        return play_blocks(
+            [make(code) for code in codes], num_deals=deals, seed=seed, setup=setup, seconds=part.seconds
+        )
     except PlayerError as error:
-        return 0.0, Failure(codes[error.index], error.reason, error.text)
-    save_part(part, blocks)
-    return time.monotonic() - started, None
+        return Failure(codes[error.index], error.reason, error.text)
 
 
 def play_matches(
@@ -97,6 +92,7 @@ def play_matches(
     seed: int,
     folder: Path,
     workers: int,
+    ray: str | None = None,
     deals_per_part: int,
     report: Report,
     fresh: bool = False,
@@ -104,20 +100,30 @@ def play_matches(
 ) -> MatchResults:
     """Play every match with its number of deals; parts that are already stored in `folder` are not played again.
 
-    fresh: play everything again. seconds: most seconds for a decision of a player that is not compiled. Raises
-    `UserError` if another process is at work in the folder, or if the folder holds other results.
+    workers, ray: as in `run_tasks`. fresh: play everything again. seconds: most seconds for a decision of a player that
+    is not compiled. Raises `UserError` if another process is at work in the folder, if the folder holds other results,
+    or if parts were given up.
     """
     codes = {code for match in matches for code in match.codes}
     with open_folder(folder, seed, codes, fresh=fresh, report=print_error) as digests:
         sizes: dict[str, Any] = {"deals_per_part": deals_per_part, "seconds": seconds}
         parts = list_parts(matches, digests, seed=seed, folder=folder, **sizes)
         missing = [part for part in parts if not part.path.exists()]
-        clock = _Clock(missing, len(parts), workers, report)
+        clock = _Clock(missing, len(parts), report)
         failures: dict[str, Failure] = {}
-        for part, taken, failure in _play(missing, workers, lambda part: not failures.keys() & set(part.match.codes)):
-            clock.count(part, taken)
-            if failure:
-                failures[failure.code] = failure
+        given_up: list[str] = []
+        wanted = (part for part in missing if not failures.keys() & set(part.match.codes))
+        spread: dict[str, Any] = {"workers": workers, "ray": ray, "files": list_files(*codes)}
+        for part, result, taken, size, reason in run_tasks(play_part, wanted, **spread):
+            if isinstance(result, Blocks):
+                save_part(part, result)
+            elif result:
+                failures[result.code] = result
+            else:
+                given_up.append(f"deals {part.first} to {part.last - 1} of {' '.join(part.match.codes)}: {reason}")
+            clock.count(part, taken, size)
+        if given_up:
+            raise UserError("\n".join(["some parts were given up; the same command tries them again:", *given_up]))
         blocks = {
             match: Blocks.concatenate([load_part(part) for part in parts if part.match == match])
             for match in matches
@@ -126,64 +132,25 @@ def play_matches(
     return MatchResults(blocks, list(failures.values()))
 
 
-def _play(
-    parts: Sequence[Part], workers: int, is_wanted: Callable[[Part], bool]
-) -> Iterator[tuple[Part, float, Failure | None]]:
-    """Play parts of matches in `workers` processes; yield each part with the seconds it took and its failure or None.
-
-    is_wanted: function that is called when the turn of a part comes; the part is left out if it returns False.
-    """
-    if workers == 1:
-        yield from ((part, *play_part(part)) for part in parts if is_wanted(part))
-        return
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), start_worker) as pool:
-        try:
-            yield from _play_in_pool(pool, (part for part in parts if is_wanted(part)), 2 * workers)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
-
-
-def _play_in_pool(
-    pool: ProcessPoolExecutor, parts: Iterable[Part], most: int
-) -> Iterator[tuple[Part, float, Failure | None]]:
-    """Play parts in a pool of processes; yield each part with the seconds it took and its failure or None.
-
-    At most `most` parts are submitted at a time, because the iterator `parts` may still leave out later ones.
-    """
-    running: dict[Future[tuple[float, Failure | None]], Part] = {}
-    source = iter(parts)
-    while True:
-        while len(running) < most and (part := next(source, None)) is not None:
-            running[pool.submit(play_part, part)] = part
-        if not running:
-            return
-        done, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in done:
-            yield (running.pop(future), *future.result())
-
-
 class _Clock:
     """Estimator of the time left, from the seconds that the parts of each match took so far."""
 
-    def __init__(self, missing: Sequence[Part], total: int, workers: int, report: Report) -> None:
+    def __init__(self, missing: Sequence[Part], total: int, report: Report) -> None:
         self.deals_left: dict[Match, int] = defaultdict(int)
         for part in missing:
             self.deals_left[part.match] += part.last - part.first
         self.seconds: dict[Match, list[float]] = defaultdict(list)  # per deal
-        self.total, self.done, self.workers, self.report = total, total - len(missing), workers, report
+        self.total, self.done, self.report = total, total - len(missing), report
         report(self.done, total, None)
 
-    def count(self, part: Part, seconds: float) -> None:
-        """Count a part as done, and report the number of parts done and the estimated time left."""
+    def count(self, part: Part, seconds: float, workers: int) -> None:
+        """Count a part as done, and report the number of parts done and the time left with that many workers."""
         deals = part.last - part.first
         self.deals_left[part.match] -= deals
         self.seconds[part.match].append(seconds / deals)
         self.done += 1
         needed = sum(deals * self._seconds_per_deal(match) for match, deals in self.deals_left.items())
-        self.report(self.done, self.total, needed / self.workers)
+        self.report(self.done, self.total, needed / workers)
 
     def _seconds_per_deal(self, match: Match) -> float:
         """Return the mean time per deal in the completed parts of a match; if it has none, in those of all matches."""

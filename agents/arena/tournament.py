@@ -6,7 +6,6 @@ seats. After Ctrl-C the same command continues. The results are `result.json`, `
 `--out`. `--bots FOLDER` adds every bot of a folder, such as those of a class or a competition.
 """
 
-import os
 import time
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise, permutations
@@ -23,6 +22,7 @@ from agents.arena.estimates import compare_paired, estimate_share
 from agents.arena.matches import Failure, Match, MatchResults, play_matches, summarize_pair
 from agents.arena.ratings import fit_ratings
 from agents.registry import check_players, is_search
+from agents.tasks.options import Workers
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import describe_measurement
@@ -32,7 +32,7 @@ from felicity_env.setups import describe_setup, setup_name
 
 
 @dataclass(frozen=True)
-class Config(SeveralSetups):
+class Config(Workers, SeveralSetups):
     """Play a tournament: each player alone against copies of each other player, and tables of different players."""
 
     resumes: ClassVar[bool] = True
@@ -58,8 +58,6 @@ class Config(SeveralSetups):
     Compiled players have no limit. Players are interrupted only on POSIX systems; elsewhere a call ends by itself."""
     fresh: bool = False
     """Play everything again, also what is stored in --out; for a player whose changes cannot be seen in its code."""
-    workers: int = os.cpu_count() or 1
-    """Number of processes; one per core is fastest."""
     deals_per_part: int = 50
     """Number of deals in a part of a match. Results are saved part by part; Ctrl-C loses only the parts in progress."""
 
@@ -69,7 +67,7 @@ class Config(SeveralSetups):
         named, what = " ".join(self.entrants) or "none", "--players and --bots" if self.bots else "--players"
         enough = len(self.entrants) >= 2 and len(set(self.entrants)) == len(self.entrants)
         require(enough, f"{what} must name at least two different players, not {named}")
-        check_at_least(self, num_deals=2, search_deals=2, mixed_deals=0, workers=1, deals_per_part=1, seed=0)
+        check_at_least(self, num_deals=2, search_deals=2, mixed_deals=0, deals_per_part=1, seed=0)
         super().__post_init__()
 
     @property
@@ -183,7 +181,7 @@ def play_tournament(
             folder=config.out,
             fresh=config.fresh,
             seconds=config.seconds_a_decision,
-            workers=config.workers,
+            **config.spread,
             deals_per_part=config.deals_per_part,
             report=progress.report,
         )

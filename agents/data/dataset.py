@@ -5,25 +5,46 @@ command goes on if it is given again.
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
 from agents.data.play import has_probabilities, play_games
-from agents.registry import check_players, identify_player, make
+from agents.registry import check_players, identify_player, list_files, make
+from agents.tasks.options import Workers
+from agents.tasks.run import run_tasks
 from agents.tools.files import UserError, lock_output, write_atomically
 from agents.tools.progress import PartsProgress
 from agents.tools.settings import OneSetup, check_at_least, require
 from felicity_env.dataset import Dataset
+from felicity_env.game import Setup
 from felicity_env.random_stream import MAX_SEED, game_seed
 
 GAMES_A_PART = 2000
 SAVE_EVERY = 60.0  # seconds
 
 
+class GamesTask(NamedTuple):
+    """Task to play some games; the fields are the arguments of `play_games`."""
+
+    codes: tuple[str, ...]
+    setup: Setup
+    games: range
+    seed: int
+    with_probabilities: bool
+
+
+def play_task(task: GamesTask) -> Dataset:
+    """Play the games of a task, and return them."""
+    codes, setup, games, seed, with_probabilities = task
+    return play_games(codes, setup, games, seed=seed, with_probabilities=with_probabilities)
+
+
 @dataclass(frozen=True)
-class Config(OneSetup):
+class Config(Workers, OneSetup):
     """Play games and store them as data: deals, actions, players, scores, and probabilities where players have them."""
 
     players: tuple[str, ...] = ("ev",)
@@ -34,6 +55,8 @@ class Config(OneSetup):
     """Seed of the deals, the seats of the players and their randomness; game k is dealt as game k of `Batch(seed)`."""
     probabilities: bool = True
     """Store the probability of each action of networks; without it they play in about half the time."""
+    workers: int = 1
+    """Number of processes that play; more than one pays for slow players, such as networks and searches."""
     out: Path = Path("runs/games.npz")
     """File to write; it ends in .npz."""
 
@@ -71,11 +94,9 @@ def _play(config: Config) -> Dataset:
     first = done
     with PartsProgress(Console(), unit="games") as progress:
         try:
-            while done < config.num_games:
-                part = range(done, min(done + GAMES_A_PART, config.num_games))
-                options = {"seed": config.seed, "with_probabilities": config.probabilities}
-                parts.append(play_games(config.players, config.chosen_setup, part, **options))
-                done, now = part.stop, time.monotonic()
+            for part in _play_parts(config, first):
+                parts.append(part)
+                done, now = done + len(part), time.monotonic()
                 progress.report(done, config.num_games, (now - started) / (done - first) * (config.num_games - done))
                 if now - saved > SAVE_EVERY:
                     parts = [Dataset.concatenate(parts)]
@@ -86,6 +107,30 @@ def _play(config: Config) -> Dataset:
                 _save(Dataset.concatenate(parts), config.unfinished)
             raise
     return Dataset.concatenate(parts)
+
+
+def _play_parts(config: Config, first: int) -> Iterator[Dataset]:
+    """Play the games from number `first` on, and yield them in parts, in order."""
+    starts = range(first, config.num_games, GAMES_A_PART)
+    tasks = (
+        GamesTask(
+            config.players,
+            config.chosen_setup,
+            range(start, min(start + GAMES_A_PART, config.num_games)),
+            config.seed,
+            config.probabilities,
+        )
+        for start in starts
+    )
+    early: dict[int, Dataset] = {}  # parts that came before one with lower numbers
+    following = first
+    for outcome in run_tasks(play_task, tasks, **config.spread, files=list_files(*config.players)):
+        if outcome.value is None:
+            raise UserError(f"games {outcome.task.games.start} to {outcome.task.games.stop - 1}: {outcome.reason}")
+        early[outcome.task.games.start] = outcome.value
+        while following in early:
+            yield (part := early.pop(following))
+            following += len(part)
 
 
 def read_unfinished(config: Config) -> Dataset:

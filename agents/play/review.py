@@ -5,26 +5,50 @@ drawn from what the seat knew. The page shows the game with all reviewed decisio
 beside it holds the numbers. `review_game` does the same in a notebook.
 """
 
+import functools
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import tyro
 from rich.console import Console
 
 from agents.arena.game_file import read_game, read_players
-from agents.play.explanation import Candidate, make_policy
-from agents.play.review_game import Review, ReviewedDecision, describe_flaw, review_game, summarize
+from agents.play.explanation import Candidate, Explanation, explain_decision, make_policy
+from agents.play.review_game import Review, ReviewedDecision, build_review, describe_flaw, list_choices, summarize
 from agents.play.review_page import render_review
-from agents.tools.files import write_atomically, write_json
+from agents.registry import list_files
+from agents.tasks.options import Workers
+from agents.tasks.run import run_tasks
+from agents.tools.files import UserError, write_atomically, write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.settings import check_at_least
-from felicity_env.notation import action_text, dumps
+from felicity_env.game_record import Game
+from felicity_env.notation import action_text, dumps, loads
+
+
+class ReviewTask(NamedTuple):
+    """Task to explain a decision of a game, which is given as text, by the policy with a player code."""
+
+    game: str
+    decision: int
+    player: str
+    worlds: int
+    seed: int
+
+
+_make_policy = functools.lru_cache(maxsize=2)(make_policy)
+
+
+def explain_task(task: ReviewTask) -> Explanation:
+    """Return the explanation of the decision of a task."""
+    game, player = loads(task.game), _make_policy(task.player)
+    return explain_decision(game, task.decision, player, worlds=task.worlds, seed=task.seed)
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Workers):
     """Review the decisions of one seat in a stored game: what each cost, what was luck, and what others hid."""
 
     game: Annotated[Path, tyro.conf.Positional]
@@ -37,24 +61,20 @@ class Config:
     """Number of worlds in which the actions of a decision are compared; more worlds give narrower intervals."""
     seed: int = 0
     """Seed for drawing these worlds and for playing them to the end."""
+    workers: int = field(default=1, kw_only=True)
+    """Number of processes that work in parallel; results do not depend on it. With --ray, only `local` uses it."""
     out: Path | None = None
     """File of the page. Default: the name of the game's file with the ending -seat0.html, or another seat."""
 
     def __post_init__(self) -> None:
         check_at_least(self, worlds=2, seed=0, seat=0)
+        super().__post_init__()
 
 
 def main(config: Config) -> None:
     """Review the game, print the summary, and write the page and the numbers."""
-    console, game, player = Console(), read_game(config.game), make_policy(config.player)
-    started = time.monotonic()
-    with PartsProgress(console, unit="decisions") as progress:
-
-        def report(done: int, total: int) -> None:
-            spent = time.monotonic() - started
-            progress.report(done, total, spent / done * (total - done) if done else None)
-
-        review = review_game(game, config.seat, player, worlds=config.worlds, seed=config.seed, report=report)
+    console, game = Console(), read_game(config.game)
+    review = build_review(game, config.seat, explain_choices(game, config, console))
     page = config.out or config.game.with_name(f"{config.game.stem}-seat{config.seat}.html")
     html = render_review(review, config.player, read_players(config.game, game.setup.seats))
     write_atomically(page, lambda part: part.write_text(html, encoding="utf-8"))
@@ -62,6 +82,30 @@ def main(config: Config) -> None:
     for sentence in [*summarize(review), *map(describe_flaw, review.flagged[1:])]:
         console.print(sentence, highlight=False, soft_wrap=True)
     console.print(f"written: {page} and {page.with_suffix('.json')}", highlight=False, soft_wrap=True)
+
+
+def explain_choices(game: Game, config: Config, console: Console) -> list[Explanation]:
+    """Return the explanations of all choices of a seat, and show the progress.
+
+    Raises `ValueError` if there is no such seat, or if the player has no action probabilities.
+    """
+    make_policy(config.player)
+    numbers, text = list_choices(game, config.seat), dumps(game)
+    tasks = [
+        ReviewTask(text, number, config.player, config.worlds, config.seed + k) for k, number in enumerate(numbers)
+    ]
+    explanations: dict[int, Explanation] = {}
+    started = time.monotonic()
+    with PartsProgress(console, unit="decisions") as progress:
+        progress.report(0, len(tasks), None)
+        for outcome in run_tasks(explain_task, tasks, **config.spread, files=list_files(config.player)):
+            if outcome.value is None:
+                raise UserError(f"decision {outcome.task.decision}: {outcome.reason}")
+            explanations[outcome.task.decision] = outcome.value
+            done = len(explanations)
+            left = (time.monotonic() - started) / done * (len(tasks) - done)
+            progress.report(done, len(tasks), left)
+    return [explanations[number] for number in numbers]
 
 
 def describe_review(review: Review, config: Config) -> dict[str, Any]:

@@ -7,7 +7,7 @@ before the first decision, all effects and all luck sum to the result, and a goo
 wrong.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -86,14 +86,17 @@ def review_game(
     done, and how many there are. Raises `ValueError` if there is no such seat, or if the player has no action
     probabilities.
     """
-    if not 0 <= seat < game.setup.seats:
-        raise ValueError(f"--seat must be 0 to {game.setup.seats - 1}, not {seat}")
     numbers = list_choices(game, seat)
     explanations = []
     for done, number in enumerate(numbers):
         report(done, len(numbers))
         explanations.append(explain_decision(game, number, player, worlds=worlds, seed=seed + done))
     report(len(numbers), len(numbers))
+    return build_review(game, seat, explanations)
+
+
+def build_review(game: Game, seat: int, explanations: Sequence[Explanation]) -> Review:
+    """Return the review of a seat in a game from the explanations of all its choices, in their order."""
     result = _find_result(game, seat)
     values = [*(explanation.value.value for explanation in explanations[1:]), result]
     decisions = [_judge(explanation, after) for explanation, after in zip(explanations, values, strict=False)]
@@ -101,7 +104,12 @@ def review_game(
 
 
 def list_choices(game: Game, seat: int) -> list[int]:
-    """List the numbers of the decisions of a seat, counted from 1, in which it had a choice."""
+    """List the numbers of the decisions of a seat, counted from 1, in which it had a choice.
+
+    Raises `ValueError` if there is no such seat.
+    """
+    if not 0 <= seat < game.setup.seats:
+        raise ValueError(f"--seat must be 0 to {game.setup.seats - 1}, not {seat}")
     before = [state.copy() for _, state in game.states()][: len(game.actions)]
     return [k for k, state in enumerate(before, 1) if state.seat == seat and num_legal_actions(state) > 1]
 

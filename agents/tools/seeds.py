@@ -26,4 +26,6 @@ SEEDS = {
     "endurance": 2**62 + 6,
     "kills": 2**62 + 7,
     "review-honesty": 2**62 + 8,
+    "faults": 2**62 + 9,
+    "cluster": 2**62 + 10,
 }

@@ -8,16 +8,28 @@ from types import FrameType
 from typing import Any
 
 INTERRUPTED = 130  # exit status after Ctrl-C
+PORTABLE_VARIABLE = "FELICITY_PORTABLE"  # of the user; with the value 1 a command sets the following
+PORTABLE = {  # variables that let numerical libraries compute alike on all x86-64 processors with AVX2
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_CBWR": "AVX2",
+}
 
 
 def begin_command() -> None:
     """Handle Ctrl-C and a closed output without a traceback while the modules of a command are imported.
 
     Ctrl-C ends the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it. Threads of
-    the numerical libraries sleep while they wait, unless the variable `OMP_WAIT_POLICY` is set.
+    the numerical libraries sleep while they wait, unless the variable `OMP_WAIT_POLICY` is set. With
+    `FELICITY_PORTABLE=1`, or with the option `--ray`, these libraries use only what all x86-64 processors with AVX2
+    have.
     """
     # Threads that wait in a loop take the cores from those that work, if other programs use some of the cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if os.environ.get(PORTABLE_VARIABLE) == "1" or "--ray" in [word.split("=")[0] for word in sys.argv]:
+        os.environ.update(PORTABLE)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
     if type(sys.stdout) is io.TextIOWrapper:

@@ -97,7 +97,9 @@ def copy(tmp_path, unedited) -> Copy:
 def test_edited_plots_reports_pages_and_help_texts_invalidate_nothing(copy):
     copy.edit("agents/arena/plots.py", "MIN_SACKS = 30", "MIN_SACKS = 31")
     copy.edit("agents/arena/report.py", '"## Plots"', '"## Figures"')
-    copy.edit("agents/arena/tournament.py", '    """Number of processes;', '    """Processes;')
+    copy.edit(
+        "agents/arena/tournament.py", '    """Number of deals for each pair, each', '    """Deals for each pair, each'
+    )
     copy.edit("agents/arena/games.py", '"""Games', '"""Many games')
     copy.edit("agents/search.py", '"""', '"""Edited. ')
     copy.edit("felicity_env/game.py", '"""', '"""Edited. ')

@@ -89,7 +89,9 @@ def test_games_without_probabilities_are_not_joined_to_games_with_them(tmp_path,
 def test_a_signal_to_end_saves_the_games_so_far(tmp_path):
     words = ["dataset", "--players", "mc:30", "--num-games", "100000", "--out", str(tmp_path / "games.npz")]
     slow = "import agents.data.dataset as d; d.GAMES_A_PART = 1; d.SAVE_EVERY = 0"
-    code = f"{slow}; import sys; from agents.__main__ import VERBS; from agents.tools.command import run_verb"
+    # a shell lets processes in the background ignore Ctrl-C
+    hear = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{hear}; {slow}; import sys; from agents.__main__ import VERBS; from agents.tools.command import run_verb"
     process = subprocess.Popen(
         [sys.executable, "-c", f"{code}; sys.exit(run_verb('agents', VERBS, {words}))"], cwd=ROOT
     )

@@ -1,0 +1,158 @@
+"""Tasks on pools of workers: all results, each once, whatever workers do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import threadpoolctl
+
+from agents.tasks.pool import Done, Lost
+from agents.tasks.processes import ProcessPool, ThisProcess
+from agents.tasks.run import Tasks, run_tasks
+from agents.tools.files import UserError
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def die_once(path: Path) -> str:
+    """End this process at the first call, and return a text at the second."""
+    if not path.exists():
+        path.touch()
+        os._exit(1)
+    return "done"
+
+
+def die_at_13(number: int) -> int:
+    if number == 13:
+        os._exit(1)
+    return number
+
+
+def count_blas_threads(_: int) -> int:
+    return max(entry["num_threads"] for entry in threadpoolctl.threadpool_info() if entry["user_api"] == "blas")
+
+
+def fail_at_3(number: int) -> int:
+    if number == 3:
+        raise UserError("three is too much")
+    return number
+
+
+class Fake:
+    """Pool that answers as a list of rounds says: in each round, results by number of the task."""
+
+    size = capacity = 4
+
+    def __init__(self, *rounds):
+        self.rounds, self.submitted = list(rounds), []
+
+    def share(self, value):
+        return value
+
+    def submit(self, number, function, *arguments):
+        self.submitted.append((number, *arguments))
+
+    def wait(self):
+        return self.rounds.pop(0)
+
+    def close(self, *, cancel):
+        pass
+
+
+def run_on(pool, count):
+    tasks = Tasks(pool, square)
+    for number in range(count):
+        tasks.submit(number)
+    outcomes = []
+    while len(tasks):
+        outcomes += tasks.wait()
+    return [(outcome.task, outcome.value, outcome.reason) for outcome in outcomes]
+
+
+# --- pools of this machine --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_task_has_one_outcome(workers):
+    outcomes = list(run_tasks(square, range(20), workers=workers))
+    assert sorted((outcome.task, outcome.value) for outcome in outcomes) == [(n, n * n) for n in range(20)]
+    assert all(outcome.workers == workers and outcome.seconds >= 0 and not outcome.reason for outcome in outcomes)
+
+
+def test_an_outcome_may_decide_about_later_tasks():
+    wanted = {0}
+    outcomes = []
+    for outcome in run_tasks(square, (number for number in range(9) if number in wanted), workers=1):
+        outcomes.append(outcome.value)
+        wanted.add(outcome.task + 2)
+    assert outcomes == [0, 4, 16, 36, 64]
+
+
+def test_what_a_dead_worker_did_is_done_again(tmp_path):
+    paths = [tmp_path / str(number) for number in range(3)]
+    outcomes = list(run_tasks(die_once, paths, workers=2))
+    assert sorted((outcome.task, outcome.value) for outcome in outcomes) == [(path, "done") for path in paths]
+
+
+def test_a_worker_uses_one_thread_for_matrix_products(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    assert [outcome.value for outcome in run_tasks(count_blas_threads, range(3), workers=2)] == [1, 1, 1]
+
+
+def test_the_limit_of_threads_holds_although_numpy_is_imported_later():
+    code = """
+from agents.tools.threads import use_one_blas_thread
+use_one_blas_thread()
+import numpy, threadpoolctl
+print([entry["num_threads"] for entry in threadpoolctl.threadpool_info() if entry["user_api"] == "blas"])
+"""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    assert subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).strip() == "[1]"
+
+
+def test_a_task_that_ends_its_worker_three_times_is_given_up_and_the_others_are_done():
+    outcomes = {outcome.task: outcome for outcome in run_tasks(die_at_13, range(10, 16), workers=2)}
+    assert {number: outcome.value for number, outcome in outcomes.items()} == {
+        **{n: n for n in range(10, 16)},
+        13: None,
+    }
+    assert outcomes[13].reason == "its process ended, 3 times"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_exception_of_a_function_ends_everything(workers):
+    with pytest.raises(UserError, match="three is too much"):
+        list(run_tasks(fail_at_3, range(6), workers=workers))
+
+
+def test_no_process_is_left(tmp_path):
+    for pool in (ThisProcess(), ProcessPool(2)):
+        assert run_on(pool, 3) == [(0, 0, ""), (1, 1, ""), (2, 4, "")] or isinstance(pool, ProcessPool)
+        pool.close(cancel=False)
+
+
+# --- what a cluster may do --------------------------------------------------------------------------------------------
+
+
+def test_a_lost_task_runs_again_and_its_late_result_counts_once():
+    lost = Lost("its node died", at_fault=False)
+    pool = Fake([(0, lost), (1, Done(1, 0.0))], [(0, Done(0, 0.0)), (0, Done(0, 0.0)), (1, Done(1, 0.0))])
+    assert run_on(pool, 2) == [(1, 1, ""), (0, 0, "")]
+    assert pool.submitted == [(0, 0), (1, 1), (0, 0)]
+
+
+def test_a_task_may_lose_many_nodes_but_end_only_three_workers():
+    died, ended = Lost("its node died", at_fault=False), Lost("its process ended", at_fault=True)
+    pool = Fake(*([(0, died)] for _ in range(9)), [(0, ended)], [(0, died)], [(0, ended)], [(0, ended)])
+    assert run_on(pool, 1) == [(0, None, "its process ended, 3 times")]
+
+
+def test_without_ray_the_option_says_what_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "agents.tasks.ray_cluster", raising=False)
+    with pytest.raises(UserError, match=r"--ray needs Ray: pip install -c constraints.txt -e '.\[dist\]'"):
+        list(run_tasks(square, [1], workers=1, ray="local"))
