@@ -25,7 +25,7 @@ from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_fold
 from train.trainer import Progress, Trainer
 
 # options that a resumed run may get
-WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", "--log-to")
+WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--workers", "--ray", "--allow", "--log-to")
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
@@ -70,6 +70,7 @@ def train(config: Config, named: Collection[str] = ()) -> int:
 
 def _begin(config: Config, folder: Path, console: Console) -> int:
     """Start a training run in a new folder, train to its end, and return the exit status of the command."""
+    config = config.resolve()
     trainer = _create_trainer(config, folder)  # before the folder, because it refuses impossible settings
     create_run_folder(replace(config, out=folder))
     with lock_folder(folder):
@@ -113,7 +114,8 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     if total is not None and total <= before:
         raise UserError(f"--total-timesteps is the new total: it must be more than the run's {before:,}, not {total:,}")
     threads = given.threads or (config.threads and min(config.threads, MAX_THREADS))
-    config = replace(config, threads=threads, total_timesteps=total or before, log_to=given.log_to)
+    where: dict[str, Any] = {name: getattr(given, name) for name in ("workers", "ray") if hasattr(config, name)}
+    config = replace(config, threads=threads, total_timesteps=total or before, log_to=given.log_to, **where)
     trainer = _create_trainer(config, folder)
     report = lambda text: _print(console, text)  # noqa: E731
     if list_checkpoints(folder) or policy_json(folder).exists():

@@ -30,7 +30,16 @@ from train.opponents import PAST, SELF
 GPU_FACTOR = 16  # a GPU is as fast with large batches: as many updates, from better estimates
 # If the user sets one of these settings, all defaults are those of a CPU, also on a GPU.
 SIZES = ("num_envs", "num_steps", "batch_size", "total_timesteps")
-NOT_STORED = ("out", "resume", "allow", "threads", "save_minutes", "log_to")  # these do not change what a run learns
+NOT_STORED = (
+    "out",
+    "resume",
+    "allow",
+    "threads",
+    "save_minutes",
+    "log_to",
+    "workers",
+    "ray",
+)  # no part of what is learned
 MAX_SIZE = 2**31 - 1  # larger sizes overflow when memory is requested, instead of being refused
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 
@@ -57,7 +66,7 @@ class Config(SeveralSetups):
     """Folder to create for the run, or an empty one. Default: a new folder in `runs/`."""
     resume: Path | None = None
     """Folder of a stopped or finished run to continue with its stored settings. Only --total-timesteps (a new, larger
-    total), --threads, --log-to and --allow may be given with it."""
+    total), --threads, --workers, --ray, --log-to and --allow may be given with it."""
     allow: tuple[str, ...] = ()
     """Codes of players in modules of your own that a resumed run may import; without it only built-in players play."""
 
@@ -226,6 +235,10 @@ class Config(SeveralSetups):
         if not cls.larger_on_gpu or set(SIZES) & set(named) or choose_device(device) != "cuda":
             return default
         return replace(default, **{name: GPU_FACTOR * getattr(default, name) for name in cls.larger_on_gpu})
+
+    def resolve(self) -> "Config":
+        """Return the settings with what `auto` means on this machine, where a run must keep it on all others."""
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """Return the name of the algorithm and the settings of a run as a dictionary for JSON.

@@ -1,5 +1,7 @@
 """Rollouts (data of games played for training): their storage, sampling of actions, and rewards that are shared."""
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 import torch
@@ -7,18 +9,22 @@ import torch
 from felicity_env import NUM_ACTIONS, OBS_SIZE
 from felicity_env.game import MAX_SEATS
 from felicity_env.kernel import kernel, outlined_kernel, parallel_kernel
+from felicity_env.learners import LEARNER, LearningGames
 from felicity_env.random_stream import uniform
+from train.config import Config
+
+Choose = Callable[[], tuple[np.ndarray, np.ndarray]]
 
 
 class Rollout:
     """Buffers for the data of a rollout: T decisions in each of B games, as arrays [T, B, ...].
 
-    The observations are a tensor on the device of the networks. num_steps: T. num_games: B. dtype: number type of the
+    The observations are a tensor on the device of the networks. config: settings of the run. dtype: number type of the
     observations, which are counts and fractions of few bits, so that 16 bits represent them exactly.
     """
 
-    def __init__(self, num_steps: int, num_games: int, *, dtype: torch.dtype, device: str) -> None:
-        shape = (num_steps, num_games)
+    def __init__(self, config: Config, *, dtype: torch.dtype, device: str) -> None:
+        shape = (config.num_steps, config.num_envs)
         self.observations = torch.empty((*shape, OBS_SIZE), dtype=dtype, device=device)
         self.masks = np.empty((*shape, NUM_ACTIONS), np.int8)
         self.actions = np.empty(shape, np.int64)
@@ -26,6 +32,23 @@ class Rollout:
         self.seats = np.empty(shape, np.int64)
         self.rewards = np.empty((*shape, MAX_SEATS), np.float32)
         self.terminated = np.empty(shape, np.bool_)
+        self._reward_scale = config.reward_scale
+
+    def play(self, t: int, games: LearningGames, choose: Choose, *, columns: slice = slice(None)) -> None:
+        """Write decision t of the learners in some games, play it, and write what follows.
+
+        choose: returns the actions, int64 [K], and their log probabilities; it is called when observations and masks
+        are written. columns: places of these K games in the buffers.
+        """
+        batch, learns = games.batch, games.seating == LEARNER
+        self.observations[t, columns].copy_(torch.from_numpy(batch.observations))
+        self.masks[t, columns], self.seats[t, columns] = batch.action_masks, batch.seats
+        actions, self.log_probabilities[t, columns] = choose()
+        self.actions[t, columns] = actions
+        games.step(actions)
+        rewards = share_rewards(games.rewards, learns)
+        self.rewards[t, columns] = rewards * self._reward_scale
+        self.terminated[t, columns] = games.terminated
 
 
 # --- sampling ---------------------------------------------------------------------------------------------------------

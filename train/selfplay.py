@@ -12,7 +12,7 @@ generator. On a CPU a resumed run computes the same numbers, bit for bit, as a r
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -25,22 +25,21 @@ from agents.checkpoint_file import load_checkpoint
 from agents.layouts import LAYOUTS
 from agents.policy_file import Layers
 from agents.tools.files import UserError
-from agents.tools.settings import check_not_negative, check_positive, check_range, require
-from felicity_env import game_seed
+from agents.tools.settings import check_at_least, check_not_negative, check_positive, check_range, require
 from felicity_env.advantages import compute_advantages
 from felicity_env.game import PASS
-from felicity_env.learners import LEARNER
 from felicity_env.observation import OBSERVATION_VERSION
 from train import storage
 from train.config import Config, choose_device
 from train.initial_policy import InitialPolicy, load_initial_policy
 from train.networks import ACTIVATION, ActorCritic, copy_layers, masked_log_softmax, set_layers
-from train.opponents import OpponentPool
+from train.own_games import OwnGames
 from train.priors import PRIORS, prior_logits
-from train.rollout import Rollout, sample, share_rewards
+from train.rollout import Rollout
+from train.shards import ShardedGames
 from train.trainer import Interrupt, Progress, Run
 
-_GAMES, _ORDER = 0, 1  # indices of the random streams from a run's seed
+_ORDER = 1  # index of the random stream from a run's seed
 _VALUES_AT_ONCE = 16384
 
 
@@ -64,7 +63,8 @@ class SelfplayConfig(Config):
     """Device of the networks; auto uses a GPU if there is one, on which runs are 16 times as large by default.
     Setting --num-envs, --num-steps, --batch-size or --total-timesteps keeps the defaults of a CPU."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it."""
+    """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it. A
+    run keeps it on other machines."""
     raises: bool = False
     """Compute the logit of a bid as the sum of two outputs: one for the bid, one for its raise over the highest bid."""
     observation_version: int = OBSERVATION_VERSION
@@ -94,6 +94,16 @@ class SelfplayConfig(Config):
     """Weight of the value loss, which matters only through the norm of the joint gradient of both networks."""
     save_every: int = 20
     """Number of updates between two checkpoints; a run that is killed loses at most these updates."""
+    shards: int = 0
+    """Number of parts of the games that workers play; the learner only learns. What is learned depends on this number,
+    not on the workers. With 0 the learner plays by itself."""
+    lag: Literal[0, 1] = 0
+    """Age of the weights with which the workers of --shards play: 0 for the newest, 1 for those before, so that the
+    workers play while the learner learns."""
+    workers: int = 1
+    """Number of processes that play the shards; with 1, the learner plays them one after the other."""
+    ray: str | None = None
+    """Ray cluster that plays the shards: `auto`, `local` or an address such as `10.0.0.1:6379`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +116,18 @@ class SelfplayConfig(Config):
         check_range(self, 0, 1, "average_decay")
         seats = min(setup.seats for setup in self.setups)
         require(1 <= self.num_learners < seats, f"--num-learners must be 1 to {seats - 1}, fewer than the seats")
+        check_at_least(self, shards=0, workers=1)
+        even = not self.shards or (self.num_envs % self.shards == 0 and self.num_envs >= 2 * self.shards)
+        require(even, "--shards must divide --num-envs into parts of two games or more")
+        require(
+            bool(self.shards or self.resume) or not (self.lag or self.ray or self.workers > 1),
+            "--lag, --workers and --ray need --shards",
+        )
         require(self.batch_size <= self.rollout_size, "--batch-size must be at most --num-envs times --num-steps")
+
+    def resolve(self) -> "SelfplayConfig":
+        """Return the settings with the precision that `auto` means on this machine."""
+        return replace(self, precision=choose_precision(self.precision, choose_device(self.device)))
 
 
 class SelfplayTrainer:
@@ -119,19 +140,18 @@ class SelfplayTrainer:
         self.run = Run(config, folder, activation=ACTIVATION)
         self.threads = self.run.threads
         self.device = choose_device(config.device)
-        self.dtype = choose_dtype(config.precision, self.device)
+        self.dtype = getattr(torch, choose_precision(config.precision, self.device))
         self.prior = PRIORS[config.prior]
         self.policy, self.average, self.mean = (self._create_networks() for _ in range(3))
         if start := load_initial_policy(config, folder, activation=ACTIVATION):
             self._start_from(start)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
-        self.batch = self.run.create_games(game_seed(config.seed, _GAMES, 0), threads=self.threads)
-        self.games = OpponentPool(config.weights, num_learners=config.num_learners).begin_games(self.batch)
-        self.rollout = Rollout(config.num_steps, config.num_envs, dtype=self.dtype, device=self.device)
+        self.games = ShardedGames(config) if config.shards else OwnGames(config, self.run, self.threads)
+        self.rollout = Rollout(config, dtype=self.dtype, device=self.device)
         self._buffers: dict[str, Tensor] = {}
         self.timesteps = self.updates = 0
         self._seconds_an_iteration = 0.0
-        self._games_to_save = self.batch.clone()  # as they were at the beginning of the iteration
+        self._games_to_save = self.games.clone()  # as they were at the beginning of the iteration
         self._expected, self._play_share = float(config.rollout_size), 0.3  # decisions and work of an iteration
         self._show_part: Callable[[float], Any] = lambda part: None  # shows which part of an iteration is done
         self._is_stopped: Callable[[], bool] = lambda: False
@@ -191,6 +211,7 @@ class SelfplayTrainer:
             if not interrupt.is_requested and not self.run.has_curve_point(self.timesteps):
                 self._measure(progress, logger)
             self.save()
+            self.games.close()
         return not interrupt.is_requested
 
     def _show_progress(self, progress: Progress, interrupt: Interrupt, part: float) -> None:
@@ -230,7 +251,7 @@ class SelfplayTrainer:
         self.timesteps += len(data["actions"])
         self.updates += 1
         self._update_averages()
-        self._games_to_save = self.batch.clone()
+        self._games_to_save = self.games.clone()
         self._seconds_an_iteration = time.monotonic() - started
         self._expected, self._play_share = float(len(data["actions"])), played / self._seconds_an_iteration
         spread = float(data["advantages"].std()) if config.normalize_advantage else 1.0
@@ -249,21 +270,10 @@ class SelfplayTrainer:
 
         Returns False if the user stopped the run before the rollout was complete, and True if it is complete.
         """
-        batch, games, rollout, config = self.batch, self.games, self.rollout, self.config
-        for t in range(config.num_steps):
+        for part in self.games.collect(self.rollout, self):
             if self._is_stopped():
                 return False
-            self._show_part(self._play_share * t / config.num_steps)
-            rollout.observations[t].copy_(torch.from_numpy(batch.observations))
-            rollout.masks[t], rollout.seats[t] = batch.action_masks, batch.seats
-            logits = self.compute_logits(rollout.observations[t])
-            rollout.actions[t], rollout.log_probabilities[t] = sample(
-                logits.cpu().numpy(), rollout.masks[t], batch.decision_seeds(), threads=self.threads
-            )
-            learns = games.seating == LEARNER
-            games.step(rollout.actions[t])
-            rewards = share_rewards(games.rewards, learns)
-            rollout.rewards[t], rollout.terminated[t] = rewards * config.reward_scale, games.terminated
+            self._show_part(self._play_share * part)
         return True
 
     @torch.no_grad()
@@ -439,18 +449,19 @@ class SelfplayTrainer:
             self.mean.load_state_dict(storage.arrays_to_tensors("mean.", arrays))
             storage.restore_optimizer(self.optimizer, arrays)
             self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
-            self.batch.restore({name: arrays[f"games.{name}"] for name in self.batch.clone()})
-        self.games.resume()
-        self._games_to_save = self.batch.clone()
+            self.games.restore(storage.list_below("games.", arrays))
+        self._games_to_save = self.games.clone()
 
 
-def choose_dtype(precision: str, device: str) -> torch.dtype:
-    """Return the number type in which the networks compute matrix products on a device.
+def choose_precision(precision: str, device: str) -> Literal["float32", "bfloat16"]:
+    """Return the number format in which the networks compute matrix products on a device.
 
     precision: "float32", "bfloat16", or "auto", which chooses bfloat16 if the machine is faster with it.
     """
-    is_fast = device == "cuda" or torch.cpu._is_avx512_bf16_supported()
-    return torch.bfloat16 if precision == "bfloat16" or (precision == "auto" and is_fast) else torch.float32
+    if precision == "auto":
+        uses_avx512 = torch.backends.cpu.get_cpu_capability() == "AVX512" and torch.cpu._is_avx512_bf16_supported()
+        return "bfloat16" if device == "cuda" or uses_avx512 else "float32"
+    return "bfloat16" if precision == "bfloat16" else "float32"
 
 
 def compute_explained_variance(data: dict[str, Tensor]) -> float:

@@ -91,10 +91,14 @@ def tensors_to_arrays(prefix: str, tensors: Mapping[str, Tensor]) -> Arrays:
     return {prefix + name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
 
 
+def list_below(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
+    """Return the arrays whose names begin with `prefix`; the new names lack the prefix."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def arrays_to_tensors(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
     """Return copies, as torch tensors, of the arrays whose names begin with `prefix`; the new names lack the prefix."""
-    chosen = {name: array for name, array in arrays.items() if name.startswith(prefix)}
-    return {name.removeprefix(prefix): torch.from_numpy(array.copy()) for name, array in chosen.items()}
+    return {name: torch.from_numpy(array.copy()) for name, array in list_below(prefix, arrays).items()}
 
 
 def optimizer_to_arrays(optimizer: torch.optim.Optimizer) -> Arrays:

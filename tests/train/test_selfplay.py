@@ -8,7 +8,7 @@ import agents
 from agents.network import forward
 from felicity_env import describe
 from felicity_env.game import PASS
-from tests.support.selfplay_runs import create_trainer
+from tests.support.selfplay_runs import create_trainer, small_config
 from train.networks import copy_layers
 from train.selfplay import SelfplayTrainer, compute_explained_variance
 
@@ -50,7 +50,7 @@ def test_rewards_reach_the_seats_that_earned_them_scaled(tmp_path):
 def test_both_networks_see_what_the_seat_that_decides_sees_and_nothing_else(tmp_path):
     trainer, twin = (create_trainer(tmp_path / name, mix=("self=1",), open_mice=False) for name in ("one", "twin"))
     trainer.collect_rollout()
-    rollout, batch = trainer.rollout, twin.batch
+    rollout, batch = trainer.rollout, twin.games.batch
     for t in range(trainer.config.num_steps):
         assert np.array_equal(rollout.observations[t].float().numpy(), batch.observations)
         batch.step(rollout.actions[t])
@@ -113,6 +113,18 @@ def compute_by_hand(
         ratio - 1 - np.log(ratio),
         abs(ratio - 1) > 0.1,
     ]
+
+
+@pytest.mark.parametrize(
+    ("capability", "has_bfloat16", "wanted"),
+    [("AVX512", True, "bfloat16"), ("AVX512", False, "float32"), ("AVX2", True, "float32")],
+)
+def test_a_run_keeps_the_precision_that_auto_means_where_it_begins(capability, has_bfloat16, wanted, monkeypatch):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has_bfloat16)
+    assert small_config().resolve().to_json()["precision"] == wanted
+    for precision in ("float32", "bfloat16"):
+        assert small_config(precision=precision).resolve().precision == precision
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -182,11 +194,11 @@ def test_without_mean_weights_the_policy_is_the_last(tmp_path):
 
 def test_a_policy_with_logits_for_raises_begins_as_the_prior(tmp_path):
     trainer = create_trainer(tmp_path, raises=True, prior="e2", precision="float32")
-    trainer.batch.play_random(60)
-    masks, observations = torch.from_numpy(trainer.batch.action_masks == 1), trainer.batch.observations
+    trainer.games.batch.play_random(60)
+    masks, observations = torch.from_numpy(trainer.games.batch.action_masks == 1), trainer.games.batch.observations
     with torch.inference_mode():
         found = trainer.policy.log_probabilities(torch.from_numpy(observations), masks).exp().numpy()
-    for row, mask, observation in zip(found, trainer.batch.action_masks, observations, strict=True):
+    for row, mask, observation in zip(found, trainer.games.batch.action_masks, observations, strict=True):
         legal = np.flatnonzero(mask)
         assert row[legal] == pytest.approx(compute_prior(observation, legal), abs=0.05)
 
@@ -194,8 +206,8 @@ def test_a_policy_with_logits_for_raises_begins_as_the_prior(tmp_path):
 @pytest.mark.parametrize("raises", [False, True])
 def test_the_policy_that_plays_is_the_policy_that_learns(tmp_path, raises):
     trainer = create_trainer(tmp_path, raises=raises, precision="float32", hidden_sizes=(16, 8))
-    trainer.batch.play_random(40)
-    observations = trainer.batch.observations
+    trainer.games.batch.play_random(40)
+    observations = trainer.games.batch.observations
     with torch.inference_mode():
         expected = trainer.policy.logits(torch.from_numpy(observations)).numpy()
     assert forward(trainer.layers(), observations, "relu") == pytest.approx(expected, abs=1e-5)
@@ -206,6 +218,6 @@ def test_a_policy_with_logits_for_raises_is_written_and_plays(tmp_path):
     trainer.run_iteration()
     trainer.run.finish(trainer.layers(), trainer.critic_layers(), trainer.timesteps)
     again = agents.make(f"net:{tmp_path}")
-    assert again.layers[-1][1].size > trainer.batch.action_masks.shape[1]
-    view = trainer.batch.view()
+    assert again.layers[-1][1].size > trainer.games.batch.action_masks.shape[1]
+    view = trainer.games.batch.view()
     assert (again.act(view) == trainer.run.create_player(trainer.layers()).act(view)).all()

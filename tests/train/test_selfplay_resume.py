@@ -149,7 +149,7 @@ def test_a_policy_of_another_activation_to_begin_with_is_refused(tmp_path):
 
 def test_a_number_of_players_named_twice_gets_twice_the_games_and_is_measured_once(tmp_path):
     trainer = create_trainer(tmp_path, num_players=(3, 4, 4), num_envs=12)
-    assert np.bincount(trainer.batch.num_players).tolist() == [0, 0, 0, 4, 8]
+    assert np.bincount(trainer.games.batch.num_players).tolist() == [0, 0, 0, 4, 8]
     results = trainer.run.add_to_curve(trainer.layers(), trainer.critic_layers(), 0, Logger(None, []))["results"]
     assert [result["num_players"] for result in results] == [3, 4]
 

@@ -1,0 +1,203 @@
+"""Rollouts that are played elsewhere: the games of a training run in shards, and tasks that play them.
+
+A task plays one shard for one update, with weights of a certain version. It is a pure function: it returns the actions,
+with which the learner replays the games and sees what happened in them. Actions are a hundredth of what observations
+would be. Whoever plays a task, and however often, the result is the same, bit for bit.
+"""
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from agents.network import forward
+from agents.policy_file import Layers
+from agents.registry import list_files
+from agents.tasks.run import Tasks, open_pool
+from agents.tools.files import UserError
+from felicity_env import Batch, game_seed
+from felicity_env.learners import LearningGames
+from train.config import Config
+from train.networks import ACTIVATION, copy_layers
+from train.opponents import PAST, SELF, OpponentPool
+from train.rollout import Rollout, sample
+from train.storage import list_below
+
+GAMES_STREAM = 0  # index of the random stream from a run's seed; a shard has the stream of its number in it
+SPREAD_STEPS = 97  # number of random decisions in the first games, so that not all are in the same round
+
+
+class ShardTask(NamedTuple):
+    """Task to play `num_steps` decisions of learners in every game of a shard.
+
+    settings: settings of the run, as JSON. number: number of the shard. games: state of its games (`Batch.clone`).
+    """
+
+    settings: str
+    number: int
+    games: dict[str, np.ndarray]
+
+
+class PlayedShard(NamedTuple):
+    """Record of what was played in a shard: T decisions of learners in each of B games.
+
+    actions: uint8 [T, B]. log_probabilities: float32 [T, B]. others: uint8, actions of players that are not compiled,
+    in the order in which the games ask for them. digest: of the state of the games at the end.
+    """
+
+    actions: np.ndarray
+    log_probabilities: np.ndarray
+    others: np.ndarray
+    digest: str
+
+
+class Shard:
+    """Games of one shard, with the opponents of the run in them."""
+
+    def __init__(self, config: Config, number: int, size: int) -> None:
+        setups = [config.setups_by_game[game % len(config.setups_by_game)] for game in range(size)]
+        self.batch = Batch(
+            size,
+            setup=setups,
+            seed=game_seed(game_seed(config.seed, GAMES_STREAM, 0), number, 0),
+            reward=config.reward,
+            open_mice=config.open_mice,
+        )
+        self.batch.play_random(SPREAD_STEPS)
+        num_learners = getattr(config, "num_learners", 1)
+        self.games: LearningGames = OpponentPool(config.weights, num_learners=num_learners).begin_games(self.batch)
+
+    def digest(self) -> str:
+        """Return a digest of the state of all games."""
+        return sha256(b"".join(array.tobytes() for array in self.batch.clone().values())).hexdigest()[:16]
+
+    def record_players(self) -> list[np.ndarray]:
+        """Let the games keep the actions of players that are not compiled, and return the list that grows by them."""
+        recorded: list[np.ndarray] = []
+        ask = LearningGames.ask_players
+
+        def ask_and_record(acting: np.ndarray, indices: np.ndarray) -> np.ndarray:
+            recorded.append(ask(self.games, acting, indices).astype(np.uint8))
+            return recorded[-1].astype(np.int64)
+
+        self.games.ask_players = ask_and_record  # type: ignore[method-assign]
+        return recorded
+
+    def replay_players(self, others: np.ndarray) -> None:
+        """Let the games take the actions of players that are not compiled from those that were recorded."""
+        position = 0
+
+        def take(acting: np.ndarray, indices: np.ndarray) -> np.ndarray:
+            nonlocal position
+            position += len(indices)
+            return others[position - len(indices) : position].astype(np.int64)
+
+        self.games.ask_players = take  # type: ignore[method-assign]
+
+
+@functools.lru_cache(maxsize=64)
+def _load_shard(settings: str, number: int) -> Shard:
+    """Return a shard of a run; its opponents are made once in each process."""
+    values = json.loads(settings)
+    config: Any = Config.from_json(values)
+    return Shard(config, number, config.num_envs // config.shards)
+
+
+def play_shard(task: ShardTask, layers: Layers) -> PlayedShard:
+    """Play a task by the policy with these layers, and return what was played."""
+    values = json.loads(task.settings)
+    shard = _load_shard(task.settings, task.number)
+    batch, steps = shard.batch, values["num_steps"]
+    batch.restore(task.games)
+    shard.games.resume()
+    others = shard.record_players()
+    actions, logs = np.empty((steps, batch.num_games), np.uint8), np.empty((steps, batch.num_games), np.float32)
+    for t in range(steps):
+        logits = forward(layers, batch.observations, ACTIVATION, values["observation_version"])
+        chosen, logs[t] = sample(logits, batch.action_masks, batch.decision_seeds(), threads=1)
+        shard.games.step(chosen)
+        actions[t] = chosen
+    return PlayedShard(actions, logs, np.concatenate([*others, np.empty(0, np.uint8)]), shard.digest())
+
+
+class ShardedGames:
+    """Games of a training run that workers play, in shards, and that the learner replays.
+
+    With the setting `lag` 0 the workers play with the newest weights, with 1 they play with those before, while the
+    learner learns.
+    """
+
+    def __init__(self, config: Any) -> None:
+        self.config, self.lag = config, config.lag
+        self.shards = [Shard(config, number, config.num_envs // config.shards) for number in range(config.shards)]
+        self.layers: Layers | None = None  # with which the next rollout is played
+        self._settings = json.dumps(config.to_json())
+        names = [name for name in config.weights if name not in (SELF, PAST)]
+        self._pool = open_pool(config.workers, config.ray, list_files(*names))
+        self._tasks: Tasks[ShardTask, PlayedShard] = Tasks(self._pool, play_shard)
+
+    def begin(self, layers: Layers) -> None:
+        """Let the workers begin to play the next rollout with a policy that has these layers."""
+        self.layers = layers
+        shared = self._pool.share(layers)
+        for number, shard in enumerate(self.shards):
+            self._tasks.submit(ShardTask(self._settings, number, shard.batch.clone()), shared)
+
+    def collect(self, rollout: Rollout, learner: Any) -> Iterator[float]:
+        """Write the rollout that the workers play, and let them begin the next one if they play ahead.
+
+        learner: has `policy`, whose weights change. Yields the part of the rollout that is done.
+        """
+        layers = copy_layers(learner.policy.actor)
+        if self.layers is None or not self.lag:
+            self.begin(layers)
+        played: list[PlayedShard | None] = [None] * len(self.shards)
+        yield 0.0
+        while len(self._tasks):
+            for outcome in self._tasks.wait():
+                if outcome.value is None:
+                    raise UserError(f"shard {outcome.task.number} cannot be played: {outcome.reason}")
+                played[outcome.task.number] = outcome.value
+            yield 1 - len(self._tasks) / len(self.shards)
+        size = self.config.num_envs // len(self.shards)
+        for number, (shard, part) in enumerate(zip(self.shards, played, strict=True)):
+            self._replay(shard, part, rollout, slice(number * size, (number + 1) * size))
+        if self.lag:
+            self.begin(layers)
+
+    def _replay(self, shard: Shard, played: Any, rollout: Rollout, columns: slice) -> None:
+        """Play the actions of a shard again, and write what happened into the columns of its games.
+
+        Raises `UserError` if the replay ends elsewhere than the games that were played.
+        """
+        shard.replay_players(played.others)
+        for t in range(self.config.num_steps):
+            chosen = played.actions[t].astype(np.int64), played.log_probabilities[t]
+            rollout.play(t, shard.games, lambda chosen=chosen: chosen, columns=columns)
+        if shard.digest() != played.digest:
+            raise UserError("a machine that computes otherwise has played for this run: the replay ends elsewhere")
+
+    def clone(self) -> dict[str, np.ndarray]:
+        """Return copies of the state of all games, and of the weights with which they are played next."""
+        states = {f"{k}.{name}": a for k, s in enumerate(self.shards) for name, a in s.batch.clone().items()}
+        layers = self.layers if self.lag and self.layers else []
+        weights = {
+            f"layers.{k}.{name}": array for k, pair in enumerate(layers) for name, array in zip("wb", pair, strict=True)
+        }
+        return states | weights
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Restore what `clone` returned; a rollout that was played ahead is played again."""
+        for number, shard in enumerate(self.shards):
+            shard.batch.restore(list_below(f"{number}.", arrays))
+            shard.games.resume()
+        weights = list_below("layers.", arrays)
+        if weights:
+            self.begin([(weights[f"{k}.w"], weights[f"{k}.b"]) for k in range(len(weights) // 2)])
+
+    def close(self) -> None:
+        """End the workers."""
+        self._pool.close(cancel=True)
