@@ -23,6 +23,8 @@ GROUPS = {
         "player-speed": Verb("experiments.speed.players", "How fast do the players decide?"),
         "pictures": Verb("experiments.speed.pictures", "How fast are pictures, replays and reviews?"),
         "dataset": Verb("experiments.speed.dataset", "How large is a dataset of games, and how fast is it?"),
+        "data-parallel": Verb("experiments.speed.data_parallel", "Does data-parallel learning pay?"),
+        "cluster": Verb("experiments.speed.cluster", "How much of the rate of its processors does a cluster reach?"),
         "training-speed": Verb("experiments.speed.training", "How much of its time does training spend in networks?"),
     },
     "release checks": {
@@ -31,6 +33,7 @@ GROUPS = {
         "malformed": Verb("experiments.checks.malformed", "Are malformed actions refused, and nothing changed?"),
         "damage": Verb("experiments.checks.damage", "Are damaged games and files refused in one line?"),
         "endurance": Verb("experiments.checks.endurance", "Does memory stay flat over a billion decisions?"),
+        "faults": Verb("experiments.checks.faults", "Does a cluster give the same results whatever fails in it?"),
         "kills": Verb("experiments.checks.kills", "Do training runs and tournaments survive being killed?"),
         "mutants": Verb("experiments.checks.mutants", "Do the tests notice a change of the code?"),
         "recipes": Verb("experiments.checks.recipes", "Does the game work in other libraries?"),

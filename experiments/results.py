@@ -12,7 +12,7 @@ from agents.tools.provenance import describe_measurement
 
 RESULTS = Path(__file__).parent / "results"  # the results that the pages show
 TRIALS = Path("runs/results")  # all other results
-WITHOUT_INFLUENCE = ("workers", "out", "write", "fresh")  # settings that do not change the measured numbers
+WITHOUT_INFLUENCE = ("workers", "ray", "out", "write", "fresh")  # settings that do not change the measured numbers
 
 
 def write_result(name: str, config: Any, results: Any, *, started: float, question: str | None = None) -> Path:

@@ -1,17 +1,25 @@
-"""Training runs that experiments need; each is trained in a separate process, as a user would start it."""
+"""Training runs that experiments need; each is trained in a separate process, as a user would start it.
 
+On a cluster the folder of a run travels: a node unpacks it, trains the run to its end, and sends it back.
+"""
+
+import io
 import json
 import subprocess
 import sys
+import tempfile
+import zipfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from agents.arena.estimates import BOOTSTRAPS, INTERVAL, Estimate
+from agents.registry import list_files
+from agents.tasks.run import run_tasks
 from agents.tools.files import UserError, check_same_settings
 from agents.tools.startup import INTERRUPTED
 from train.config import Config
@@ -25,13 +33,9 @@ def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str,
     Raises `UserError` if training fails or the folder holds a run with other settings, and `KeyboardInterrupt` after
     Ctrl-C.
     """
-    if not (folder / CONFIG).exists():
-        create_run_folder(replace(config, out=folder))
-    stored = json.loads((folder / CONFIG).read_text())
-    advice = "delete it, or choose another --out"
-    check_same_settings(stored["config"], config.to_json(), where=folder, advice=advice)
-    if not (folder / EVALUATION).exists():
+    if not _is_finished(folder, config):
         _resume(folder, config, folder.with_name(folder.name + ".log") if quiet else None)
+    stored = json.loads((folder / CONFIG).read_text())
     evaluation = json.loads((folder / EVALUATION).read_text())
     return {
         "config": stored["config"],
@@ -42,11 +46,30 @@ def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str,
     }
 
 
-def train_runs(runs: Sequence[tuple[Path, Config]], *, workers: int) -> Iterator[dict[str, Any]]:
+def _is_finished(folder: Path, config: Config) -> bool:
+    """Return whether the run in `folder` is finished; create the folder if there is none.
+
+    Raises `UserError` if the folder holds a run with other settings.
+    """
+    if not (folder / CONFIG).exists():
+        create_run_folder(replace(config.resolve(), out=folder))
+    stored, wanted = json.loads((folder / CONFIG).read_text())["config"], config.to_json()
+    chosen = {name: stored.get(name) for name, value in wanted.items() if value == "auto"}  # where the run began
+    advice = "delete it, or choose another --out"
+    check_same_settings(stored, wanted | chosen, where=folder, advice=advice)
+    return (folder / EVALUATION).exists()
+
+
+def train_runs(
+    runs: Sequence[tuple[Path, Config]], *, workers: int, ray: str | None = None
+) -> Iterator[dict[str, Any]]:
     """Train a run for each pair of folder and settings, and yield the results of the runs in the same order.
 
-    workers: number of runs that are trained at the same time. A result is the dictionary that `train_run` returns.
+    workers: number of runs that are trained at the same time. ray: cluster that trains them, as in `open_pool`. A
+    result is the dictionary that `train_run` returns.
     """
+    if ray is not None:
+        _train_on_cluster(runs, workers, ray)
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(train_run, folder, config, quiet=workers > 1) for folder, config in runs]
         try:
@@ -54,6 +77,57 @@ def train_runs(runs: Sequence[tuple[Path, Config]], *, workers: int) -> Iterator
                 yield future.result()
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C the running processes save and stop, and no others start
+
+
+class RunTask(NamedTuple):
+    """Task to train a run to its end. folder: where it belongs. archive: files of the run folder so far."""
+
+    folder: Path
+    config: Config
+    archive: bytes
+
+
+def finish_run(task: RunTask) -> bytes:
+    """Train a run to its end in a temporary folder, and return an archive of the folder."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / task.folder.name
+        unpack(task.archive, folder)
+        _resume(folder, task.config, Path(place) / "log")
+        return pack(folder)
+
+
+def _train_on_cluster(runs: Sequence[tuple[Path, Config]], workers: int, ray: str) -> None:
+    """Train on a cluster the runs that are not finished; raise `UserError` if one was given up.
+
+    Each is written to its folder when it is finished. One whose node dies begins again with what its folder holds.
+    """
+    missing = [(folder, config) for folder, config in runs if not _is_finished(folder, config)]
+    tasks = [RunTask(folder, config, pack(folder)) for folder, config in missing]
+    codes = {code for _, config in missing for code in (*config.weights, *config.against)} - {"self", "past"}
+    files = [*list_files(*sorted(codes)), *(Path(config.init) for _, config in missing if config.init)]
+    given_up = []
+    for outcome in run_tasks(finish_run, tasks, workers=workers, ray=ray, files=files, learns=True):
+        if outcome.value is None:
+            given_up.append(f"{outcome.task.folder}: {outcome.reason}")
+        else:
+            unpack(outcome.value, outcome.task.folder)
+    if given_up:
+        raise UserError("\n".join(["some runs were given up; the same command tries them again:", *given_up]))
+
+
+def pack(folder: Path) -> bytes:
+    """Return a zip archive of all files in a folder."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            archive.write(path, path.relative_to(folder))
+    return content.getvalue()
+
+
+def unpack(content: bytes, folder: Path) -> None:
+    """Write the files of an archive to a folder."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        archive.extractall(folder)
 
 
 def _resume(folder: Path, config: Config, log: Path | None) -> None:

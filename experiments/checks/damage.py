@@ -17,8 +17,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from agents.arena.blocks import Blocks
 from agents.arena.matches import play_part
-from agents.arena.parts import Match, Part, arena_digest, load_part
+from agents.arena.parts import Match, Part, arena_digest, load_part, save_part
 from agents.checkpoint_file import load_checkpoint, save_checkpoint
 from agents.policy_file import Layers, load_policy, save_policy
 from agents.tools.files import UserError
@@ -227,7 +228,9 @@ def make_part(folder: Path, rng: Rng) -> DamagedFile:
     setup = list(SETUPS.values())[rng.integers(len(SETUPS))]
     match, seed = Match.one_against("anchor", "greedy", setup), int(rng.integers(2**62))
     part = Part(match, 0, 3, seed, ("-",) * setup.seats, arena_digest(), folder / "0-3.npz")
-    play_part(part)
+    results = play_part(part)
+    assert isinstance(results, Blocks)
+    save_part(part, results)
     return DamagedFile(part.path, lambda: load_part(part))
 
 

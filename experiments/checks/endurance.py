@@ -22,9 +22,9 @@ import numpy as np
 
 import agents
 from agents.arena.blocks import play_blocks
+from agents.tasks.processes import start_worker
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import check_at_least
-from agents.tools.workers import start_worker
 from experiments.checks.chunks import Outcome, run_check
 from felicity_env import Batch, Player, View, game_seed
 from felicity_env.gymnasium_env import SeatVectorEnv

@@ -219,6 +219,19 @@ def _answer_training_speed(results: Sequence[Result]) -> str:
     return f"of the time of an iteration, forward and backward passes take {', '.join(texts)}"
 
 
+def _answer_cluster(results: Sequence[Result]) -> str:
+    found = results[0]["results"]
+    ratio = f"{found['cluster_to_processes']['value']:.2f} of the rate of two local processes on two processors"
+    costs = f"a part costs {1e3 * found['costs']['task']:.1f} ms on its worker and {1e3 * found['costs']['driver']:.1f}"
+    return f"{ratio}; {costs} ms where the command runs"
+
+
+def _answer_data_parallel(results: Sequence[Result]) -> str:
+    rows = results[0]["results"]["rows"]
+    gains = ", ".join(f"{row['gain_of_two_processes']['value']:.2f} at {row['batch_size']:,} decisions" for row in rows)
+    return f"rate of gradient steps by two processes on one machine, as a multiple of one: {gains}"
+
+
 def _answer_check(text: str, subjects: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:
     """Return a function that writes the answer to a question of the release checks from a stored result.
 
@@ -321,6 +334,8 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "pictures": _answer_pictures,
     "dataset": _answer_dataset,
     "recipes": _answer_recipes,
+    "cluster": _answer_cluster,
+    "data-parallel": _answer_data_parallel,
     "training-speed": _answer_training_speed,
     "invariants": _answer_check("no invariant is violated", {"games": "games", "decisions": "decisions"}),
     "leaks": _answer_check(
@@ -345,6 +360,17 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
         },
     ),
     "endurance": _answer_endurance,
+    "faults": _answer_check(
+        "all tournaments ended with the same bytes as without a cluster",
+        {
+            "processes": "processes ended",
+            "nodes": "nodes killed",
+            "results": "results twice",
+            "late": "late results",
+            "objects": "objects lost",
+            "commands": "commands killed",
+        },
+    ),
     "kills": _answer_check(
         "all ended with the same bits as runs that were never killed, and no process was left",
         {"kills of training": "kills of training runs", "kills of tournaments": "of tournaments"},

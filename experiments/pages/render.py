@@ -26,6 +26,8 @@ from experiments.pages.results import (
     render_ablation,
     render_anatomy,
     render_budget,
+    render_cluster,
+    render_data_parallel,
     render_encoding,
     render_exploits,
     render_first_player,
@@ -176,6 +178,7 @@ PAGES: dict[Path, Parts] = {
         "budget": render_budget,
         "exploit": lambda: render_exploits(read_exploits()),
     },
+    DOCS / "cluster.md": {"cluster": render_cluster, "data_parallel": render_data_parallel},
     DOCS / "libraries.md": {"recipes": render_recipes},
     DOCS / "measuring.md": {"soundness": render_soundness},
     DOCS / "training.md": {

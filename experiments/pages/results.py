@@ -326,6 +326,52 @@ def render_player_speed() -> str:
     return _with_source(("measured", "median"), rows, stored)
 
 
+def render_cluster() -> str:
+    """Return Markdown tables of what a task on a cluster costs, and of the rates of clusters: model and measurement."""
+    stored = read_result("cluster")
+    found = stored["results"]
+    costs, sizes = found["costs"], found["bytes"]
+    facts = [
+        (
+            "rate of two processors of a cluster, relative to two processes",
+            format_estimate(found["cluster_to_processes"]),
+        ),
+        ("cost of a part on its worker, ms", f"{1e3 * costs['task']:.1f}"),
+        ("cost of a part where the command runs, ms", f"{1e3 * costs['driver']:.2f}"),
+        ("sent to a worker for a part, bytes", f"{sizes['task']:,}"),
+        ("sent back, bytes", f"{sizes['result']:,}"),
+    ]
+    rows = [
+        (
+            f"{1e3 * row['seconds']:.0f} ms",
+            f"{row['cores']:,}",
+            f"{row['predicted']:,.0f}",
+            f"{row['measured']:,.0f}" if row["measured"] else "",
+        )
+        for row in found["model"]
+    ]
+    head = ("time of a part", "processors", "parts/s by the model", "measured")
+    return format_table(("measured", "median"), facts) + "\n\n" + _with_source(head, rows, stored)
+
+
+def render_data_parallel() -> str:
+    """Return a Markdown table of the time of gradient steps by threads and by processes that share a minibatch."""
+    stored = read_result("data_parallel")
+    found = stored["results"]
+    ways = list(found["rows"][0]["milliseconds"])
+    rows = [
+        (
+            f"{row['batch_size']:,}",
+            *(f"{row['milliseconds'][way]['value']:.1f}" for way in ways),
+            f"{row['sum_milliseconds']['value']:.1f}",
+            format_estimate(row["gain_of_two_processes"]),
+        )
+        for row in found["rows"]
+    ]
+    head = ("minibatch", *(f"{way}, ms" for way in ways), "... the sum alone, ms", "gain of two processes")
+    return _with_source(head, rows, stored)
+
+
 def render_training_speed() -> str:
     """Return a Markdown table of the fraction of training time that the passes through the networks take."""
     stored = read_result("training_speed")

@@ -4,7 +4,6 @@ One search player (`mc` or `ismcts`) plays against copies of `tuned`, with more 
 time of a decision is measured on one core, over positions from games among copies of `tuned`.
 """
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from rich.console import Console
 from agents.arena.estimates import estimate_share
 from agents.arena.matches import SEARCHES, Match, play_matches
 from agents.registry import check_players
+from agents.tasks.options import Workers
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import SeveralSetups, check_at_least
@@ -30,7 +30,7 @@ DEALS_PER_PART = 10
 
 
 @dataclass(frozen=True)
-class Config(SeveralSetups):
+class Config(Workers, SeveralSetups):
     """Measure the win share and the decision time of the search players with different numbers of playouts."""
 
     resumes: ClassVar[bool] = True
@@ -47,13 +47,11 @@ class Config(SeveralSetups):
     """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
     out: Path = Path("runs/budget")
     """Folder in which finished parts are saved; the same command, given again, continues from them."""
-    workers: int = os.cpu_count() or 1
-    """Number of processes that play in parallel; the results do not depend on it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_players(self, "rest")
-        check_at_least(self, num_deals=2, also=0, workers=1, seed=0)
+        check_at_least(self, num_deals=2, also=0, seed=0)
 
     def list_rows(self) -> list[tuple[Setup, str, int]]:
         """Return the setup, search and number of playouts of every measurement.
@@ -78,7 +76,7 @@ def measure(config: Config, console: Console) -> list[dict[str, Any]]:
             dict.fromkeys(matches.values(), config.num_deals),
             seed=config.seed,
             folder=config.out,
-            workers=config.workers,
+            **config.spread,
             deals_per_part=DEALS_PER_PART,
             report=progress.report,
         )

@@ -6,7 +6,6 @@ playouts gets as many playouts as it can make in `--milliseconds` for a decision
 """
 
 import json
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from agents.arena.blocks import Blocks
 from agents.arena.evaluate import build_table
 from agents.arena.matches import SEARCHES, Match, play_matches, summarize_pair
 from agents.registry import check_players, is_search
+from agents.tasks.options import Workers
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
@@ -29,7 +29,7 @@ from felicity_env.setups import setup_name
 
 
 @dataclass(frozen=True)
-class Config(OneSetup):
+class Config(Workers, OneSetup):
     """Measure a player alone against copies of each opponent, and each opponent alone against copies of the player."""
 
     resumes: ClassVar[bool] = True
@@ -50,15 +50,13 @@ class Config(OneSetup):
     """Number of deals for each match of a search with --milliseconds, alone against copies of the player."""
     seed: int = SEEDS["reference strength"]
     """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
-    workers: int = os.cpu_count() or 1
-    """Number of processes that play in parallel; the results do not depend on it."""
     out: Path = Path("runs/reference_strength")
     """Folder in which finished parts are saved; the same command, given again, continues from them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_players(self, "player", "against", allowed=SEARCHES)
-        check_positive(self, "milliseconds", "workers")
+        check_positive(self, "milliseconds")
         check_at_least(self, num_deals=2, search_deals=2, timed_deals=2, lone_deals=2, seed=0)
 
 
@@ -105,7 +103,7 @@ def play(matches: dict[Match, int], config: Any, console: Console) -> dict[Match
                 equal,
                 seed=config.seed,
                 folder=config.out / setup_name(config.chosen_setup),
-                workers=config.workers,
+                **config.spread,
                 deals_per_part=max(5, num_deals // 100),  # few deals mean slow players: save often
                 report=progress.report,
             )

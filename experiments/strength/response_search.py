@@ -42,7 +42,7 @@ def measure_searches(response: Path, config: Any, console: Console) -> dict[str,
                 {match: config.search_deals},
                 seed=SEEDS["exploit, report"],
                 folder=response / f"search-{name}",
-                workers=config.workers,
+                **config.spread,
                 deals_per_part=DEALS_PER_PART,
                 report=progress.report,
             )

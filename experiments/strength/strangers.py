@@ -4,7 +4,6 @@ Strangers are players that it never meets in training (`stranger_players.py`). T
 can be compared across reference players. To show that they are no weak players, `anchor` plays them too.
 """
 
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.console import Console
 from agents.arena.evaluate import build_table
 from agents.arena.matches import Match
 from agents.registry import check_players
+from agents.tasks.options import Workers
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least
 from experiments.results import write_result
@@ -27,7 +27,7 @@ FAST = tuple(f"{MODULE}:{name}" for name in ("jumper", "single_bidder", "learner
 
 
 @dataclass(frozen=True)
-class Config(OneSetup):
+class Config(Workers, OneSetup):
     """Measure a player, and `anchor`, alone against copies of each stranger and the other way round."""
 
     resumes: ClassVar[bool] = True
@@ -39,15 +39,13 @@ class Config(OneSetup):
     """Number of deals for each match of the stranger that searches, which is slow."""
     seed: int = SEEDS["strangers"]
     """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
-    workers: int = os.cpu_count() or 1
-    """Number of processes that play in parallel; the results do not depend on it."""
     out: Path = Path("runs/strangers")
     """Folder in which finished parts are saved; the same command, given again, continues from them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_players(self, "player")
-        check_at_least(self, num_deals=2, search_deals=2, seed=0, workers=1)
+        check_at_least(self, num_deals=2, search_deals=2, seed=0)
 
 
 def list_matches(config: Config) -> dict[Match, int]:

@@ -21,6 +21,7 @@ from rich.progress import track
 
 import agents
 from agents.arena.matches import win_shares_against_copies
+from agents.tasks.options import Workers
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_seeds, require
 from experiments.results import to_file_name, write_result
@@ -48,7 +49,7 @@ VARIANTS: dict[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Config(OneSetup):
+class Config(Workers, OneSetup):
     """Train variants of the self-play trainer that differ in one setting from a base, and compare their policies."""
 
     resumes: ClassVar[bool] = True
@@ -60,15 +61,13 @@ class Config(OneSetup):
     """Number of deals for each policy against each kind of opponents, each under all rotations of the seats."""
     variants: tuple[str, ...] = tuple(VARIANTS)
     """Names of the variants to train and measure; the base and the variants that they need are added."""
-    workers: int = 2
-    """Number of training runs at the same time, each on one core; the results do not depend on it."""
     out: Path = Path("runs/ablation")
     """Folder of the training runs; the same command, given again, continues them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_seeds(self.seeds, at_least=2)
-        check_at_least(self, num_deals=2, workers=1, total_timesteps=1)
+        check_at_least(self, num_deals=2, total_timesteps=1)
         unknown = sorted(set(self.variants) - set(VARIANTS))
         require(not unknown, f"--variants: no {unknown}; there are {list(VARIANTS)}")
 
@@ -132,7 +131,7 @@ def train_variants(variants: Sequence[str], config: Config) -> Iterator[tuple[st
     for level in range(1 + max(map(count_levels, variants))):
         names = [(variant, seed) for seed in config.seeds for variant in variants if count_levels(variant) == level]
         runs = [(run_folder(variant, seed, config), create_config(variant, seed, config)) for variant, seed in names]
-        for (variant, seed), run in zip(names, train_runs(runs, workers=config.workers), strict=True):
+        for (variant, seed), run in zip(names, train_runs(runs, **config.spread), strict=True):
             yield variant, seed, run
 
 

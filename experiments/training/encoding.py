@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 import agents
 from agents.arena.matches import win_shares_against_copies
 from agents.layouts import LAYOUTS
+from agents.tasks.options import Workers
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_seeds
 from experiments.results import write_result
-from experiments.runs import estimate_over_seeds, train_run
+from experiments.runs import estimate_over_seeds, train_runs
 from train.selfplay import SelfplayConfig
 
 OPPONENTS = ("random", "anchor", "ev", "tuned")
@@ -24,7 +25,7 @@ NAMES = {1: "numbers and thermometers", 2: "numbers alone"}
 
 
 @dataclass(frozen=True)
-class Config(OneSetup):
+class Config(Workers, OneSetup):
     """Compare win shares after training with and without thermometers (amounts as rows of ones)."""
 
     resumes: ClassVar[bool] = True
@@ -34,6 +35,8 @@ class Config(OneSetup):
     """Number of decisions to train on in each run."""
     num_deals: int = 1000
     """Number of deals to evaluate each run against each opponent, each under all rotations of the seats."""
+    workers: int = 1
+    """Number of training runs at the same time; the results do not depend on it. With --ray, only `local` uses it."""
     out: Path = Path("runs/encoding")
     """Folder of the training runs; the same command, given again, continues them."""
 
@@ -48,7 +51,8 @@ def train_players(version: int, config: Config) -> tuple[list[Any], list[float]]
     settings: dict[str, Any] = {**config.training_setup, "total_timesteps": config.total_timesteps}
     default = replace(SelfplayConfig(), evaluation_deals=2, curve_deals=2, observation_version=version, **settings)
     folders = {seed: config.out / f"layout-{version}-seed{seed}" for seed in config.seeds}
-    minutes = [train_run(folder, replace(default, seed=seed))["minutes"] for seed, folder in folders.items()]
+    runs = [(folder, replace(default, seed=seed)) for seed, folder in folders.items()]
+    minutes = [run["minutes"] for run in train_runs(runs, **config.spread)]
     return [agents.make(f"net:{folder}") for folder in folders.values()], minutes
 
 

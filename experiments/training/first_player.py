@@ -15,16 +15,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from agents.arena.report import list_win_shares
+from agents.tasks.options import Workers
 from agents.tools.settings import OneSetup, check_seeds
 from experiments.results import read_result, write_result
-from experiments.runs import train_run
+from experiments.runs import train_runs
 from felicity_env import Setup
 from felicity_env.setups import setup_name
 from train.algorithms import ALGORITHMS, load_trainer
 
 
 @dataclass(frozen=True)
-class Config(OneSetup):
+class Config(Workers, OneSetup):
     """Train players with default settings and several seeds; collect win shares and minutes."""
 
     resumes: ClassVar[bool] = True
@@ -32,6 +33,8 @@ class Config(OneSetup):
     """Name of the training algorithm of `python -m train`; it is run with its default settings."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Training seeds; one run is made with each."""
+    workers: int = 1
+    """Number of training runs at the same time; the results do not depend on it. With --ray, only `local` uses it."""
     out: Path = Path("runs/first_player")
     """Folder of the training runs; the same command, given again, continues them."""
 
@@ -82,11 +85,13 @@ def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
 
 def main(config: Config) -> None:
     """Train a player with each seed, collect the win shares and minutes of training, store the result and plot it."""
-    started, runs, setup = time.monotonic(), [], config.chosen_setup
+    started, setup = time.monotonic(), config.chosen_setup
     default = load_trainer(config.algorithm).config_class.choose_defaults("auto")
-    for seed in config.seeds:
-        folder = config.out / f"{config.algorithm}-{setup_name(setup)}-seed{seed}"
-        runs.append({"seed": seed, **train_run(folder, replace(default, seed=seed, **config.training_setup))})
+    stem = f"{config.algorithm}-{setup_name(setup)}"
+    settings = {seed: replace(default, seed=seed, **config.training_setup) for seed in config.seeds}
+    wanted = [(config.out / f"{stem}-seed{seed}", each) for seed, each in settings.items()]
+    trained = train_runs(wanted, **config.spread)
+    runs = [{"seed": seed, **run} for seed, run in zip(settings, trained, strict=True)]
     results = {"summary": summarise(runs), "ev": read_ev_win_shares(setup), "runs": runs}
     name = f"first_player_{config.algorithm}"
     path = write_result(name, config, results, started=started, question="first-player")

@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from agents.tasks.options import Workers
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_seeds
 from experiments.recipes.reference import choose_members, list_settings, write_mixture
@@ -28,7 +29,7 @@ from train.storage import POLICIES
 
 
 @dataclass(frozen=True)
-class Config(OneSetup):
+class Config(Workers, OneSetup):
     """Train by the reference recipe with several seeds, and measure how exploitable the players on the way are."""
 
     resumes: ClassVar[bool] = True
@@ -42,15 +43,13 @@ class Config(OneSetup):
     """Number of decisions to learn from in the training of each response."""
     num_deals: int = 1500
     """Number of deals that measure each response, each under all rotations of the seats."""
-    workers: int = 2
-    """Number of training runs at the same time, each on one core; the results do not depend on it."""
     out: Path = Path("runs/progress")
     """Folder of the training runs; the same command, given again, continues them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_seeds(self.seeds)
-        check_at_least(self, total_timesteps=1, points=1, probe_timesteps=1, num_deals=2, workers=1)
+        check_at_least(self, total_timesteps=1, points=1, probe_timesteps=1, num_deals=2)
 
 
 def create_config(seed: int, config: Config) -> SelfplayConfig:
@@ -88,7 +87,7 @@ def measure_gains(players: Sequence[Path], config: Config) -> Iterator[dict[str,
     for settings in probes:
         start = exploit.list_starts(settings.target)[exploit.OWN_WEIGHTS][-1]
         runs.append((exploit.run_folder(exploit.OWN_WEIGHTS, 0, settings), exploit.create_config(0, start, settings)))
-    for settings, _ in zip(probes, train_runs(runs, workers=config.workers), strict=True):
+    for settings, _ in zip(probes, train_runs(runs, **config.spread), strict=True):
         seed = SEEDS["exploit, report"]
         win_share = exploit.measure_win_share(exploit.OWN_WEIGHTS, 0, settings, deals_seed=seed)
         yield {name: win_share[name] - settings.par for name in ("value", "low", "high")}
@@ -117,7 +116,7 @@ def main(config: Config) -> None:
     """Train and probe, print each gain as soon as it is known, store all of them and plot them."""
     started, console = time.monotonic(), Console()
     folders = {seed: config.out / f"seed{seed}" for seed in config.seeds}
-    for _ in train_runs([(folders[seed], create_config(seed, config)) for seed in folders], workers=config.workers):
+    for _ in train_runs([(folders[seed], create_config(seed, config)) for seed in folders], **config.spread):
         pass
     found = [(seed, *player) for seed, folder in folders.items() for player in write_players(folder, config)]
     curves: dict[int, list[dict[str, Any]]] = {seed: [] for seed in folders}

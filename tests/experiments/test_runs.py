@@ -122,6 +122,17 @@ def test_settings_travel_as_they_are(tmp_path, monkeypatch):
     assert train_run(folder, config)["config"] == json.loads(json.dumps(config.to_json()))
 
 
+def test_a_run_of_another_machine_keeps_its_precision(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "_resume", lambda *_: pytest.fail("not to be trained"))
+    folder, config = tmp_path / "run", SelfplayConfig()
+    create_run_folder(replace(config, out=folder, precision="bfloat16"))
+    (folder / "evaluation.json").write_text('{"minutes": 1.0, "results": []}')
+    (folder / "learning_curve.json").write_text("[]")
+    assert train_run(folder, config)["config"]["precision"] == "bfloat16"
+    with pytest.raises(UserError, match=r"other settings \(precision\)"):
+        train_run(folder, replace(config, precision="float32"))
+
+
 def test_the_mean_over_seeds_has_the_mean_of_each_seed():
     estimate = estimate_over_seeds([np.array([0.0, 1.0]), np.array([0.5, 1.0])])
     assert estimate["value"] == pytest.approx(0.625)
