@@ -24,6 +24,8 @@ from agents.tools.files import UserError
 from agents.tools.startup import PORTABLE
 from agents.tools.threads import use_one_blas_thread
 
+if (Path.home() / ".ray" / "auth_token").exists():  # then `ray start --head` asks for it; Ray reads this when imported
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
 try:
     import ray
     from ray.exceptions import NodeDiedError, ObjectLostError, RayError, RayTaskError
@@ -33,7 +35,7 @@ except ImportError as error:
 PROJECT = Path(__file__).parents[2]
 PACKAGES = ("felicity_env", "agents", "train", "experiments")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "results")  # of the packages
-SECONDS = 60  # between two messages that no node is there
+SECONDS = 10  # between two messages that no node is there
 NODE_ID = "ray.io/node-id"  # label that Ray gives to each node
 
 
@@ -97,7 +99,10 @@ class RayPool:
             try:
                 ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
             except (ConnectionError, ValueError, RuntimeError) as error:
-                raise UserError(f"cannot join the Ray cluster {address}: {str(error).splitlines()[0]}") from error
+                advice = "if it was started with RAY_AUTH_MODE=token, this command needs it too"
+                raise UserError(
+                    f"cannot join the Ray cluster {address}: {str(error).splitlines()[0]}; {advice}"
+                ) from error
         return cls(learns=learns)
 
     @property
@@ -170,7 +175,7 @@ def find_cluster(address: str) -> str:
         started = Path(tempfile.gettempdir()) / "ray" / "ray_current_cluster"  # where `ray start` writes it
         found = os.environ.get("RAY_ADDRESS") or (started.read_text().strip() if started.exists() else "")
     host, _, port = found.rpartition(":")
-    if found and not port.isdigit():
+    if (found or address != "auto") and not port.isdigit():
         raise UserError(f"--ray must be auto, local or HOST:PORT, not {address}")
     try:
         socket.create_connection((host, int(port or 0)), timeout=5).close()

@@ -121,6 +121,7 @@ def test_all_nodes_that_compute_otherwise_are_an_error(cluster, monkeypatch):
     [
         ("127.0.0.1:1", "there is no Ray cluster at 127.0.0.1:1: ray start --head starts one"),
         ("nowhere", "--ray must be auto, local or HOST:PORT, not nowhere"),
+        ("", "--ray must be auto, local or HOST:PORT, not $"),
     ],
 )
 def test_an_address_without_a_cluster_is_an_error(address, message):
