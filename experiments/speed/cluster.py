@@ -29,6 +29,7 @@ from experiments.results import median_interval, write_result
 
 CORES = (1, 8, 64, 512)  # of the clusters to which the model is applied
 SLEEPERS = 512
+PROCESSES = 4  # that the sleepers share
 SLOW = 0.5  # seconds of a part with slower players
 
 
@@ -86,7 +87,7 @@ class Sleepers:
     def __init__(self, pool: Any, seconds: float, result: Any) -> None:
         self.size, self.capacity = SLEEPERS, 2 * SLEEPERS
         self._pool = pool
-        self._sleepers = [create_sleeper(seconds, result) for _ in range(4)]
+        self._sleepers = [create_sleeper(seconds, result) for _ in range(PROCESSES)]
         self._number = 0
 
     def submit(self, number: int, function: Callable[..., Any], *arguments: Any) -> None:
@@ -112,7 +113,7 @@ def create_sleeper(seconds: float, result: Any) -> Any:
             return packed
 
     remote: Any = ray.remote(Sleeper)
-    return remote.options(num_cpus=0, max_concurrency=SLEEPERS).remote()
+    return remote.options(num_cpus=0, max_concurrency=SLEEPERS // PROCESSES).remote()
 
 
 def predict(cores: int, seconds: float, costs: dict[str, float]) -> float:

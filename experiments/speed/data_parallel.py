@@ -34,7 +34,7 @@ class Config(OneSetup):
     """Compare gradient steps by one process with those by two that share the work of a minibatch."""
 
     resumes: ClassVar[bool] = False
-    repetitions: int = 8
+    repetitions: int = 5
     """Number of times that each way is timed."""
     batch_sizes: tuple[int, ...] = (1024, 16384)
     """Numbers of decisions in a minibatch."""
