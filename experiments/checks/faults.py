@@ -155,11 +155,16 @@ def inject(kind: str, tasks: list[Task], numbers: list[int], place: Path) -> Non
         pool.close(cancel=False)
 
 
-def _change_node(cluster: Any) -> None:
-    """Kill a node that works, but not the one by which this process takes part, and add another."""
-    from ray._private.test_utils import get_other_nodes
+def kill_node(cluster: Any) -> None:
+    """Kill a node that works, but not the one by which this process takes part."""
+    from ray._private.worker import global_worker
 
-    cluster.remove_node(get_other_nodes(cluster, exclude_head=True)[0])
+    mine = global_worker.node._raylet_socket_name
+    cluster.remove_node(next(node for node in cluster.worker_nodes if node._raylet_socket_name != mine))
+
+
+def _change_node(cluster: Any) -> None:
+    kill_node(cluster)
     cluster.add_node(num_cpus=1)
 
 

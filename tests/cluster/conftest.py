@@ -23,10 +23,3 @@ def portable(monkeypatch) -> None:
     """Let the worker processes of this machine compute as the nodes do."""
     for name, value in PORTABLE.items():
         monkeypatch.setenv(name, value)
-
-
-def kill_node(cluster: Any) -> None:
-    """Kill a node that works, but not the one by which this process takes part."""
-    from ray._private.test_utils import get_other_nodes
-
-    cluster.remove_node(get_other_nodes(cluster, exclude_head=True)[0])

@@ -13,8 +13,8 @@ from agents.arena.blocks import Blocks
 from agents.arena.parts import Match
 from agents.tasks.run import run_tasks
 from agents.tools.files import UserError
+from experiments.checks.faults import kill_node
 from felicity_env.setups import standard_setup
-from tests.cluster.conftest import kill_node
 
 pytestmark = pytest.mark.cluster("a Ray cluster on this machine")
 SETUP = standard_setup(3)

@@ -13,8 +13,8 @@ import pytest
 from agents.__main__ import VERBS
 from agents.checkpoint_file import list_checkpoints
 from agents.tools.command import run_verb
+from experiments.checks.faults import kill_node
 from experiments.runs import train_runs
-from tests.cluster.conftest import kill_node
 from tests.support.paths import ROOT
 from tests.support.selfplay_runs import create_trainer, options, small_config, weights
 from tests.support.waiting import wait_until
