@@ -151,16 +151,19 @@ def inject(kind: str, tasks: list[Task], numbers: list[int], place: Path) -> Non
             during = lambda done: _lose_object(pool, ray) if done in numbers else None  # noqa: E731
         else:
             pool = FaultyPool(pool, dict.fromkeys(numbers, kind))
-        play_tasks(pool, tasks, during)
-        pool.close(cancel=False)
+        try:
+            play_tasks(pool, tasks, during)
+        finally:
+            pool.close(cancel=True)
 
 
 def kill_node(cluster: Any) -> None:
     """Kill a node that works, but not the one by which this process takes part."""
     from ray._private.worker import global_worker
 
-    mine = global_worker.node._raylet_socket_name
-    cluster.remove_node(next(node for node in cluster.worker_nodes if node._raylet_socket_name != mine))
+    mine: Any = global_worker.node
+    others = (node for node in cluster.worker_nodes if node._raylet_socket_name != mine._raylet_socket_name)
+    cluster.remove_node(next(others))
 
 
 def _change_node(cluster: Any) -> None:

@@ -67,7 +67,7 @@ def test_a_killed_training_run_resumes_to_the_same_policy(cluster, tmp_path, lag
     subprocess.run([*begin, "--workers", "2", "--out", str(tmp_path / "here")], **environment)
     there = tmp_path / "there"
     process = subprocess.Popen([*begin, "--ray", cluster.address, "--out", str(there)], cwd=ROOT)
-    wait_until(lambda: there.exists() and list_checkpoints(there), seconds=120)
+    wait_until(lambda: there.exists() and bool(list_checkpoints(there)), seconds=120)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (there / "evaluation.json").exists()
