@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -106,7 +107,7 @@ def start_cluster() -> Iterator[Any]:
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     for _ in range(2):
-        cluster.add_node(num_cpus=1)
+        add_node(cluster)
     try:
         yield cluster
     finally:
@@ -157,6 +158,14 @@ def inject(kind: str, tasks: list[Task], numbers: list[int], place: Path) -> Non
             pool.close(cancel=True)
 
 
+def add_node(cluster: Any, **options: Any) -> None:
+    """Add a node with one processor to a cluster on this machine.
+
+    It has a folder of its own, as nodes on other machines have: a node that joins writes the project's files anew.
+    """
+    cluster.add_node(**{"num_cpus": 1, "temp_dir": tempfile.mkdtemp(prefix="ray-"), **options})
+
+
 def kill_node(cluster: Any) -> None:
     """Kill a node that works, but not the one by which this process takes part."""
     from ray._private.worker import global_worker
@@ -168,7 +177,7 @@ def kill_node(cluster: Any) -> None:
 
 def _change_node(cluster: Any) -> None:
     kill_node(cluster)
-    cluster.add_node(num_cpus=1)
+    add_node(cluster)
 
 
 def _lose_object(pool: Any, ray: Any) -> None:

@@ -13,7 +13,7 @@ from agents.arena.blocks import Blocks
 from agents.arena.parts import Match
 from agents.tasks.run import run_tasks
 from agents.tools.files import UserError
-from experiments.checks.faults import kill_node
+from experiments.checks.faults import add_node, kill_node
 from felicity_env.setups import standard_setup
 
 pytestmark = pytest.mark.cluster("a Ray cluster on this machine")
@@ -38,20 +38,20 @@ def assert_same(one: dict[Match, Blocks], two: dict[Match, Blocks]) -> None:
 @pytest.mark.parametrize("nodes", [1, 2, 4])
 def test_a_cluster_gives_the_results_of_this_machine(cluster, tmp_path, nodes):
     for _ in range(nodes):
-        cluster.add_node(num_cpus=1)
+        add_node(cluster)
     there = play(tmp_path / "there", workers=1, ray=cluster.address)
     assert_same(there, play(tmp_path / "here", workers=2))
 
 
 def test_a_node_that_dies_and_one_that_joins_change_nothing(cluster, tmp_path):
     for _ in range(2):
-        cluster.add_node(num_cpus=1)
+        add_node(cluster)
 
     def change(done: int) -> None:
         if done == 5:
             kill_node(cluster)
         if done == 8:
-            cluster.add_node(num_cpus=1)
+            add_node(cluster)
 
     there = play(tmp_path / "there", during=change, workers=1, ray=cluster.address)
     assert_same(there, play(tmp_path / "here", workers=2))
@@ -71,7 +71,7 @@ def die(number: int) -> int:
 
 
 def test_a_worker_that_ends_is_replaced_and_a_task_that_ends_three_is_given_up(cluster, tmp_path):
-    cluster.add_node(num_cpus=2)
+    add_node(cluster, num_cpus=2)
     paths = [str(tmp_path / str(number)) for number in range(3)]
     assert {outcome.value for outcome in run_tasks(die_once, paths, workers=1, ray=cluster.address)} == {"done"}
     outcomes = {outcome.task: outcome for outcome in run_tasks(die, range(4), workers=1, ray=cluster.address)}
@@ -84,7 +84,7 @@ def fail(number: int) -> int:
 
 
 def test_the_exception_of_a_function_is_the_same_as_on_this_machine(cluster):
-    cluster.add_node(num_cpus=1)
+    add_node(cluster)
     with pytest.raises(UserError, match=r"^it is too much$"):
         list(run_tasks(fail, [1], workers=1, ray=cluster.address))
 
@@ -100,7 +100,7 @@ def test_a_node_that_computes_otherwise_gets_no_work_and_is_named(cluster, monke
     same = {name: value for name, value in ray_cluster.PORTABLE.items() if name != "OPENBLAS_CORETYPE"}
     monkeypatch.setattr(ray_cluster, "PORTABLE", same)  # so that each node has its own
     for kind in ("Haswell", "Sandybridge"):
-        cluster.add_node(num_cpus=1, env_vars={"OPENBLAS_CORETYPE": kind})
+        add_node(cluster, env_vars={"OPENBLAS_CORETYPE": kind})
     outcomes = list(run_tasks(wait_a_little, range(8), workers=1, ray=cluster.address))
     assert {outcome.value for outcome in outcomes} == set(range(8))
     assert "gets no work: its matrix products" in capfd.readouterr().err
@@ -111,7 +111,7 @@ def test_all_nodes_that_compute_otherwise_are_an_error(cluster, monkeypatch):
     from agents.tasks import ray_cluster
 
     monkeypatch.setattr(ray_cluster, "probe_portable", lambda **_: {"games": "00000000"})
-    cluster.add_node(num_cpus=1)
+    add_node(cluster)
     with pytest.raises(UserError, match="all nodes of the cluster compute otherwise"):
         list(run_tasks(wait_a_little, [1], workers=1, ray=cluster.address))
 
@@ -130,6 +130,6 @@ def test_an_address_without_a_cluster_is_an_error(address, message):
 
 
 def test_files_that_a_player_needs_are_below_the_current_folder(cluster, tmp_path):
-    cluster.add_node(num_cpus=1)
+    add_node(cluster)
     with pytest.raises(UserError, match="its path must be relative, below the current folder"):
         list(run_tasks(wait_a_little, [1], workers=1, ray=cluster.address, files=[tmp_path / "policy"]))

@@ -13,7 +13,7 @@ import pytest
 from agents.__main__ import VERBS
 from agents.checkpoint_file import list_checkpoints
 from agents.tools.command import run_verb
-from experiments.checks.faults import kill_node
+from experiments.checks.faults import add_node, kill_node
 from experiments.runs import train_runs
 from tests.support.paths import ROOT
 from tests.support.selfplay_runs import create_trainer, options, small_config, weights
@@ -38,7 +38,7 @@ def test_training_gives_the_same_weights_whoever_plays(cluster, tmp_path, lag):
     here = train(tmp_path / "here", lag=lag, workers=2)
     for number, nodes in enumerate([1, 1, 2]):  # one worker, two, four
         for _ in range(nodes):
-            cluster.add_node(num_cpus=1)
+            add_node(cluster)
         assert train(tmp_path / str(number), lag=lag, ray=cluster.address) == here
 
 
@@ -46,13 +46,13 @@ def test_training_gives_the_same_weights_whoever_plays(cluster, tmp_path, lag):
 def test_a_node_that_dies_and_one_that_joins_do_not_change_the_weights(cluster, tmp_path, lag):
     here = train(tmp_path / "here", lag=lag)
     for _ in range(2):
-        cluster.add_node(num_cpus=1)
+        add_node(cluster)
 
     def change(update: int) -> None:
         if update == 2:
             kill_node(cluster)
         if update == 3:
-            cluster.add_node(num_cpus=1)
+            add_node(cluster)
 
     assert train(tmp_path / "there", lag=lag, ray=cluster.address, during=change) == here
 
@@ -60,7 +60,7 @@ def test_a_node_that_dies_and_one_that_joins_do_not_change_the_weights(cluster, 
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_killed_training_run_resumes_to_the_same_policy(cluster, tmp_path, lag):
     for _ in range(2):
-        cluster.add_node(num_cpus=1)
+        add_node(cluster)
     shards = ["--mix", *MIX, "--shards", "4", "--lag", str(lag), "--total-timesteps", "6000"]
     begin = [sys.executable, "-m", "train", *options(), *shards]
     environment = {"cwd": ROOT, "env": {**os.environ, "FELICITY_PORTABLE": "1"}, "check": True}
@@ -84,7 +84,7 @@ def without_time(run: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_runs_of_an_experiment_have_the_results_of_this_machine(cluster, tmp_path):
     for _ in range(2):
-        cluster.add_node(num_cpus=1)
+        add_node(cluster)
     configs = [small_config(prior=prior, seed=seed) for prior in ("uniform", "e2") for seed in (1, 2)]
     here, there = ([(tmp_path / place / str(k), config) for k, config in enumerate(configs)] for place in "ab")
     local = [without_time(run) for run in train_runs(here, workers=2)]
@@ -94,7 +94,7 @@ def test_the_runs_of_an_experiment_have_the_results_of_this_machine(cluster, tmp
 
 
 def test_an_evaluation_has_the_result_of_this_machine(cluster, tmp_path):
-    cluster.add_node(num_cpus=2)
+    add_node(cluster, num_cpus=2)
 
     def evaluate(name: str, *where: str) -> list[dict[str, Any]]:
         words = ["net", "--against", "ev", "tuned", "--num-deals", "8", "--num-players", "3", "4"]
