@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, NamedTuple
@@ -27,6 +28,7 @@ from agents.arena.parts import Match, Part, list_parts, save_part
 from agents.registry import identify_player
 from agents.tasks.pool import Done, Lost
 from agents.tasks.run import Tasks
+from agents.tools.files import UserError
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import check_positive
 from agents.tools.startup import PORTABLE
@@ -65,30 +67,36 @@ def list_small_parts(folder: Path, seed: int) -> list[Part]:
 
 
 class Task(NamedTuple):
-    """Task to play a part. marker: file whose absence ends the process that plays it, once; None to play at once."""
+    """Task to play a part.
+
+    marker: file whose absence ends the process that plays it, once; None to play at once. ballast: bytes that are sent
+    with the result; a large result stays on its node until it is read.
+    """
 
     part: Part
     marker: Path | None = None
+    ballast: int = 0
 
 
-def play_task(task: Task) -> Any:
-    """Return the results of a part, or end this process in the middle of the work."""
+def play_task(task: Task) -> tuple[Any, bytes]:
+    """Return the results of a part with the ballast, or end this process in the middle of the work."""
     if task.marker and not task.marker.exists():
         task.marker.touch()
         os._exit(1)
-    return play_part(task.part)
+    return play_part(task.part), os.urandom(task.ballast)
 
 
 def play_tasks(pool: Any, tasks: list[Task], during: Callable[[int], Any] = lambda done: None) -> None:
     """Play the parts of a tournament on a pool, and write their files; call `during` with the number of parts done."""
     running: Tasks[Task, Any] = Tasks(pool, play_task)
-    for task in tasks:
-        running.submit(task)
-    done = 0
-    while len(running):
+    waiting, done = iter(tasks), 0
+    while done < len(tasks):
+        for task in islice(waiting, max(0, pool.capacity - len(running))):
+            running.submit(task)
         for outcome in running.wait():
-            assert isinstance(outcome.value, Blocks), outcome
-            save_part(outcome.task.part, outcome.value)
+            blocks, _ = outcome.value or (None, None)
+            assert isinstance(blocks, Blocks), outcome
+            save_part(outcome.task.part, blocks)
             during(done := done + 1)
 
 
@@ -139,7 +147,7 @@ class FaultyPool:
 
 def inject(kind: str, tasks: list[Task], numbers: list[int], place: Path) -> None:
     """Play a tournament on a cluster with faults of one kind at the tasks with these numbers."""
-    from agents.tasks.ray_cluster import RayPool, ray
+    from agents.tasks.ray_cluster import RayPool
 
     with start_cluster() as cluster:
         pool = RayPool.connect(cluster.address, workers=1)
@@ -149,13 +157,16 @@ def inject(kind: str, tasks: list[Task], numbers: list[int], place: Path) -> Non
         elif kind == "nodes killed":
             during = lambda done: _change_node(cluster) if done in numbers else None  # noqa: E731
         elif kind == "objects lost":
-            during = lambda done: _lose_object(pool, ray) if done in numbers else None  # noqa: E731
+            tasks = [task._replace(ballast=1_000_000) for task in tasks]
+            during = _Losses(cluster, pool, numbers)
         else:
             pool = FaultyPool(pool, dict.fromkeys(numbers, kind))
         try:
             play_tasks(pool, tasks, during)
         finally:
             pool.close(cancel=True)
+    if isinstance(during, _Losses) and during.numbers:
+        raise UserError(f"{len(during.numbers)} of the results could not be lost")
 
 
 def add_node(cluster: Any, **options: Any) -> None:
@@ -166,13 +177,17 @@ def add_node(cluster: Any, **options: Any) -> None:
     cluster.add_node(**{"num_cpus": 1, "temp_dir": tempfile.mkdtemp(prefix="ray-"), **options})
 
 
-def kill_node(cluster: Any) -> None:
-    """Kill a node that works, but not the one by which this process takes part."""
+def find_other_node(cluster: Any) -> Any:
+    """Return a node that works, but not the one by which this process takes part."""
     from ray._private.worker import global_worker
 
     mine: Any = global_worker.node
-    others = (node for node in cluster.worker_nodes if node._raylet_socket_name != mine._raylet_socket_name)
-    cluster.remove_node(next(others))
+    return next(node for node in cluster.worker_nodes if node._raylet_socket_name != mine._raylet_socket_name)
+
+
+def kill_node(cluster: Any) -> None:
+    """Kill a node that works, but not the one by which this process takes part."""
+    cluster.remove_node(find_other_node(cluster))
 
 
 def _change_node(cluster: Any) -> None:
@@ -180,10 +195,29 @@ def _change_node(cluster: Any) -> None:
     add_node(cluster)
 
 
-def _lose_object(pool: Any, ray: Any) -> None:
-    """Delete the result of a task that has ended and that nobody has read yet; wait until there is one."""
-    ready, _ = ray.wait(list(pool._running), num_returns=1)
-    ray._private.internal_api.free(ready)
+class _Losses:
+    """Losses of results: from each of some numbers of parts on, as soon as it is possible, one is lost."""
+
+    def __init__(self, cluster: Any, pool: Any, numbers: list[int]) -> None:
+        self.cluster, self.pool, self.numbers = cluster, pool, list(numbers)
+
+    def __call__(self, done: int) -> None:
+        """Kill a node that holds the only copy of a result that nobody has read yet, if one is due and there is one."""
+        if self.numbers and done >= self.numbers[0] and self._wait_for_result():
+            _change_node(self.cluster)
+            self.numbers.pop(0)
+
+    def _wait_for_result(self) -> bool:
+        """Wait a second for a result that is on the other node only, and return whether there is one."""
+        from ray.experimental import get_object_locations
+
+        victim, end = find_other_node(self.cluster).node_id, time.monotonic() + 1
+        while time.monotonic() < end:
+            places = get_object_locations(list(self.pool._running)).values()
+            if any(each["node_ids"] == [victim] for each in places):
+                return True
+            time.sleep(0.01)
+        return False
 
 
 def kill_driver(command: list[str], folder: Path, kills: int) -> None:
