@@ -18,7 +18,7 @@ from agents.tools.files import UserError
 from felicity_env.game import Setup
 from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
-from felicity_env.setups import describe_setup
+from felicity_env.setups import describe_setup, setup_name
 
 SEARCHES = tuple(code for code, entry in PLAYERS.items() if entry.module == "agents.search")
 Report = Callable[[int, int, float | None], None]  # called with parts done, number of parts, seconds left
@@ -86,6 +86,12 @@ def play_part(part: Part) -> Blocks | Failure:
         return Failure(codes[error.index], error.reason, error.text)
 
 
+def describe_part(part: Part) -> str:
+    """Return text that names a part: its deals, players in seating order, setup and seed."""
+    players, setup = " ".join(part.match.codes), setup_name(part.match.setup)
+    return f"deals {part.first} to {part.last - 1} of {players} in {setup} with seed {part.seed}"
+
+
 def play_matches(
     matches: Mapping[Match, int],
     *,
@@ -120,7 +126,7 @@ def play_matches(
             elif result:
                 failures[result.code] = result
             else:
-                given_up.append(f"deals {part.first} to {part.last - 1} of {' '.join(part.match.codes)}: {reason}")
+                given_up.append(f"{describe_part(part)}: {reason}")
             clock.count(part, taken, size)
         if given_up:
             raise UserError("\n".join(["some parts were given up; the same command tries them again:", *given_up]))
