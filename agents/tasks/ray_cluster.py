@@ -27,8 +27,8 @@ from agents.tools.threads import use_one_blas_thread
 if (Path.home() / ".ray" / "auth_token").exists():  # then `ray start --head` asks for it; Ray reads this when imported
     os.environ.setdefault("RAY_AUTH_MODE", "token")
 try:
-    import ray
-    from ray.exceptions import NodeDiedError, ObjectLostError, RayError, RayTaskError
+    import ray  # pyright: ignore[reportMissingImports]
+    from ray.exceptions import NodeDiedError, ObjectLostError, RayError, RayTaskError  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise UserError("--ray needs Ray: pip install -c constraints.txt -e '.[dist]'") from error
 

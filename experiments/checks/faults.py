@@ -111,7 +111,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 @contextmanager
 def start_cluster() -> Iterator[Any]:
     """Start a cluster whose head does not work, with two nodes that do, for the time of a `with` block."""
-    from ray.cluster_utils import Cluster
+    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     for _ in range(2):
@@ -179,7 +179,7 @@ def add_node(cluster: Any, **options: Any) -> None:
 
 def find_other_node(cluster: Any) -> Any:
     """Return a node that works, but not the one by which this process takes part."""
-    from ray._private.worker import global_worker
+    from ray._private.worker import global_worker  # pyright: ignore[reportMissingImports]
 
     mine: Any = global_worker.node
     return next(node for node in cluster.worker_nodes if node._raylet_socket_name != mine._raylet_socket_name)
@@ -209,7 +209,7 @@ class _Losses:
 
     def _wait_for_result(self) -> bool:
         """Wait a second for a result that is on the other node only, and return whether there is one."""
-        from ray.experimental import get_object_locations
+        from ray.experimental import get_object_locations  # pyright: ignore[reportMissingImports]
 
         victim, end = find_other_node(self.cluster).node_id, time.monotonic() + 1
         while time.monotonic() < end:
