@@ -55,9 +55,9 @@ class PlayedShard(NamedTuple):
 
 
 class Shard:
-    """Games of one shard, with the opponents of the run in them."""
+    """Games of one shard, with the opponents of the run in them. config: settings of the run. size: number of games."""
 
-    def __init__(self, config: Config, number: int, size: int) -> None:
+    def __init__(self, config: Any, number: int, size: int) -> None:
         setups = [config.setups_by_game[game % len(config.setups_by_game)] for game in range(size)]
         self.batch = Batch(
             size,
@@ -67,8 +67,8 @@ class Shard:
             open_mice=config.open_mice,
         )
         self.batch.play_random(SPREAD_STEPS)
-        num_learners = getattr(config, "num_learners", 1)
-        self.games: LearningGames = OpponentPool(config.weights, num_learners=num_learners).begin_games(self.batch)
+        pool = OpponentPool(config.weights, num_learners=config.num_learners)
+        self.games: LearningGames = pool.begin_games(self.batch)
 
     def digest(self) -> str:
         """Return a digest of the state of all games."""

@@ -116,26 +116,35 @@ def play_matches(
         parts = list_parts(matches, digests, seed=seed, folder=folder, **sizes)
         missing = [part for part in parts if not part.path.exists()]
         clock = _Clock(missing, len(parts), report)
-        failures: dict[str, Failure] = {}
-        given_up: list[str] = []
-        wanted = (part for part in missing if not failures.keys() & set(part.match.codes))
-        spread: dict[str, Any] = {"workers": workers, "ray": ray, "files": list_files(*codes)}
-        for part, result, taken, size, reason in run_tasks(play_part, wanted, **spread):
-            if isinstance(result, Blocks):
-                save_part(part, result)
-            elif result:
-                failures[result.code] = result
-            else:
-                given_up.append(f"{describe_part(part)}: {reason}")
-            clock.count(part, taken, size)
-        if given_up:
-            raise UserError("\n".join(["some parts were given up; the same command tries them again:", *given_up]))
+        failures = _play_missing(missing, clock, workers=workers, ray=ray, files=list_files(*codes))
         blocks = {
             match: Blocks.concatenate([load_part(part) for part in parts if part.match == match])
             for match in matches
             if not failures.keys() & set(match.codes)
         }
     return MatchResults(blocks, list(failures.values()))
+
+
+def _play_missing(missing: Sequence[Part], clock: "_Clock", **spread: Any) -> dict[str, Failure]:
+    """Play parts and write their files; return the first failure of each player that failed, by its code.
+
+    The parts of a player that has failed are left out from then on. spread: as in `run_tasks`. Raises `UserError` if
+    parts were given up.
+    """
+    failures: dict[str, Failure] = {}
+    given_up: list[str] = []
+    wanted = (part for part in missing if not failures.keys() & set(part.match.codes))
+    for part, result, taken, size, reason in run_tasks(play_part, wanted, **spread):
+        if isinstance(result, Blocks):
+            save_part(part, result)
+        elif result:
+            failures[result.code] = result
+        else:
+            given_up.append(f"{describe_part(part)}: {reason}")
+        clock.count(part, taken, size)
+    if given_up:
+        raise UserError("\n".join(["some parts were given up; the same command tries them again:", *given_up]))
+    return failures
 
 
 class _Clock:

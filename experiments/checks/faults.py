@@ -86,7 +86,7 @@ def play_task(task: Task) -> tuple[Any, bytes]:
     return play_part(task.part), os.urandom(task.ballast)
 
 
-def play_tasks(pool: Any, tasks: list[Task], during: Callable[[int], Any] = lambda done: None) -> None:
+def play_tasks(pool: Any, tasks: list[Task], during: Callable[[int], Any]) -> None:
     """Play the parts of a tournament on a pool, and write their files; call `during` with the number of parts done."""
     running: Tasks[Task, Any] = Tasks(pool, play_task)
     waiting, done = iter(tasks), 0
@@ -151,11 +151,11 @@ def inject(kind: str, tasks: list[Task], numbers: list[int], place: Path) -> Non
 
     with start_cluster() as cluster:
         pool = RayPool.connect(cluster.address, workers=1)
-        during: Callable[[int], Any] = lambda done: None  # noqa: E731
+        during: Callable[[int], Any] = _ignore
         if kind == "processes ended":
             tasks = [task._replace(marker=place / str(k)) if k in numbers else task for k, task in enumerate(tasks)]
         elif kind == "nodes killed":
-            during = lambda done: _change_node(cluster) if done in numbers else None  # noqa: E731
+            during = _Changes(cluster, numbers)
         elif kind == "objects lost":
             tasks = [task._replace(ballast=1_000_000) for task in tasks]
             during = _Losses(cluster, pool, numbers)
@@ -190,21 +190,38 @@ def kill_node(cluster: Any) -> None:
     cluster.remove_node(find_other_node(cluster))
 
 
-def _change_node(cluster: Any) -> None:
-    kill_node(cluster)
-    add_node(cluster)
+def _ignore(done: int) -> None:
+    """Do nothing when a part is done."""
 
 
-class _Losses:
+class _Changes:
+    """Changes of a node: when certain numbers of parts are done, one is killed and another added."""
+
+    def __init__(self, cluster: Any, numbers: list[int]) -> None:
+        self.cluster, self.numbers = cluster, list(numbers)
+
+    def __call__(self, done: int) -> None:
+        """Replace a node if that is due."""
+        if done in self.numbers:
+            self.change()
+
+    def change(self) -> None:
+        """Kill a node that works, and add another one."""
+        kill_node(self.cluster)
+        add_node(self.cluster)
+
+
+class _Losses(_Changes):
     """Losses of results: from each of some numbers of parts on, as soon as it is possible, one is lost."""
 
     def __init__(self, cluster: Any, pool: Any, numbers: list[int]) -> None:
-        self.cluster, self.pool, self.numbers = cluster, pool, list(numbers)
+        super().__init__(cluster, numbers)
+        self.pool = pool
 
     def __call__(self, done: int) -> None:
         """Kill a node that holds the only copy of a result that nobody has read yet, if one is due and there is one."""
         if self.numbers and done >= self.numbers[0] and self._wait_for_result():
-            _change_node(self.cluster)
+            self.change()
             self.numbers.pop(0)
 
     def _wait_for_result(self) -> bool:
@@ -276,7 +293,7 @@ def play_here(parts: list[Part]) -> None:
     os.environ.update(PORTABLE)
     try:
         pool = ProcessPool(2)
-        play_tasks(pool, [Task(part) for part in parts])
+        play_tasks(pool, [Task(part) for part in parts], _ignore)
         pool.close(cancel=False)
     finally:
         os.environ.clear()
