@@ -141,6 +141,8 @@ class RayPool:
         try:
             result: Any = pickle.loads(zlib.decompress(ray.get(reference)))
         except RayTaskError as error:
+            if isinstance(error.cause, RayError):
+                return Lost(f"its input did not arrive ({type(error.cause).__name__})", at_fault=True)
             raise error.cause from error
         except (NodeDiedError, ObjectLostError):
             return Lost("its node died", at_fault=False)

@@ -44,7 +44,7 @@ def test_training_gives_the_same_weights_whoever_plays(cluster, tmp_path, lag):
 
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_node_that_dies_and_one_that_joins_do_not_change_the_weights(cluster, tmp_path, lag):
-    here = train(tmp_path / "here", lag=lag)
+    here = train(tmp_path / "here", lag=lag, workers=2)  # processes, which compute as the nodes do
     for _ in range(2):
         add_node(cluster)
 
