@@ -78,23 +78,32 @@ class CompiledPlayer:
         return actions
 
 
+@kernel
+def play_game(b: Buffers, settings: Settings, game: int, loop: CompiledLoop, scratch: np.ndarray, place: int) -> bool:
+    """Play a game until a player that is not compiled is to act, or the game is over; return whether anybody moved.
+
+    The observation is not written. scratch[place] is a workspace.
+    """
+    loop.terminated[game] = has_moved = False
+    while not loop.terminated[game] and b.seats[game] != NO_SEAT:
+        seat: Any = b.seats[game]
+        if loop.numbers[game, seat] == NOT_COMPILED:
+            break
+        has_moved = True
+        scratch[place] = b.states[game]
+        redact_state(scratch[place], seat)
+        action = heuristic_action(loop.numbers[game, seat], scratch[place], acting_seed(b, game))
+        advance(b, game, action, settings)
+        for other in range(MAX_SEATS):
+            loop.rewards[game, other] += b.rewards[game, other]
+        loop.terminated[game] = b.terminated[game]
+    return has_moved
+
+
 @outlined_kernel
 def _play_chunk(b: Buffers, settings: Settings, indices: np.ndarray, loop: CompiledLoop, scratch: np.ndarray) -> None:
     for game in indices:
-        loop.terminated[game] = has_moved = False
-        while not loop.terminated[game] and b.seats[game] != NO_SEAT:
-            seat: Any = b.seats[game]
-            if loop.numbers[game, seat] == NOT_COMPILED:
-                break
-            has_moved = True
-            scratch[0] = b.states[game]
-            redact_state(scratch[0], seat)
-            action = heuristic_action(loop.numbers[game, seat], scratch[0], acting_seed(b, game))
-            advance(b, game, action, settings)
-            for other in range(MAX_SEATS):
-                loop.rewards[game, other] += b.rewards[game, other]
-            loop.terminated[game] = b.terminated[game]
-        if has_moved:
+        if play_game(b, settings, game, loop, scratch, 0):
             write_observation(b, game, settings.open_mice)
 
 

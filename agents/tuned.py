@@ -13,6 +13,8 @@ distribution of hidden cards (`sack_value.py`). `tuned_weights.py` holds a set o
 with the same number of seats; if there is none, it uses those of the first tuned setup.
 """
 
+import math
+
 import numpy as np
 
 from agents.bidding import raise_up_to
@@ -127,7 +129,7 @@ def bid_limit(state: State, w: State) -> float:
         return mean + 1 - w.alone
     seat = state.seat
     over = progress(state)
-    limit = w.constant + (w.expected + w.expected_late * over) * mean + w.spread * np.sqrt(variance) + w.over * over
+    limit = w.constant + (w.expected + w.expected_late * over) * mean + w.spread * math.sqrt(variance) + w.over * over
     limit += w.now * pass_pays(state) + w.last * last_pot(state)
     limit += w.rivals * (state.num_seats - 1 - state.passes) + w.position * wrap(state, seat - state.start_seat)
     limit += w.lead_mice * lead_in_mice(state, seat) + w.lead_score * lead_in_score(state, seat)

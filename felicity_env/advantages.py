@@ -18,7 +18,17 @@ def _check_shapes(**arrays: np.ndarray) -> None:
 
 
 @kernel
-def _walk_back(rewards, terminated, seats, values, gamma, gae_lambda, advantages, complete, following):
+def walk_back(
+    rewards: np.ndarray,
+    terminated: np.ndarray,
+    seats: np.ndarray,
+    values: np.ndarray,
+    gamma: float,
+    gae_lambda: float,
+    advantages: np.ndarray,
+    complete: np.ndarray,
+    following: np.ndarray,
+) -> None:
     """Compute the advantages of one game's decisions in a rollout, from the last step back to the first.
 
     The results are written to `advantages` and `complete` [T]; see `compute_advantages`. following [3, MAX_SEATS] is a
@@ -46,7 +56,7 @@ def _walk_back(rewards, terminated, seats, values, gamma, gae_lambda, advantages
 def _walk_all_back(rewards, terminated, seats, values, gamma, gae_lambda, advantages, complete, following):
     for b in range(seats.shape[1]):
         game = (rewards[:, b], terminated[:, b], seats[:, b], values[:, b])
-        _walk_back(*game, gamma, gae_lambda, advantages[:, b], complete[:, b], following)
+        walk_back(*game, gamma, gae_lambda, advantages[:, b], complete[:, b], following)
 
 
 def compute_advantages(

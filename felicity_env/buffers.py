@@ -95,16 +95,16 @@ def allocate(setups: Sequence[Setup], *, record: bool) -> Buffers:
 
 
 @kernel
-def _restart(b, game, seed):
+def restart_game(b: Buffers, game: int, seed: Any) -> None:
     """Deal and begin game number `game` of a batch anew, as the episode with the index b.episodes[game]."""
     b.game_seeds[game] = next_game_seed(seed, game, b.episodes[game])
     b.states[game] = b.blanks[b.setup_numbers[game]]
     deal(b.states[game], b.game_seeds[game])
-    _begin_game(b, game)
+    begin_game(b, game)
 
 
 @kernel
-def _begin_game(b, game):
+def begin_game(b: Buffers, game: int) -> None:
     """Prepare the counters and the record of actions of a game that is about to begin.
 
     The first state of the game must be in the buffers already.
@@ -155,7 +155,7 @@ def _finish(b, game, settings):
         b.scores[game, seat] = score(state, seat)
     if settings.autoreset:
         b.episodes[game] += 1
-        _restart(b, game, settings.seed)
+        restart_game(b, game, settings.seed)
 
 
 @kernel
@@ -205,7 +205,7 @@ def play_random_parallel(b, num_steps, threads, settings):
 def restart_games(b, indices, seed):
     """Deal and begin the current episode of the games at `indices`."""
     for game in indices:
-        _restart(b, game, seed)
+        restart_game(b, game, seed)
 
 
 @kernel
@@ -215,7 +215,7 @@ def begin_games(b, indices):
     The first states of these games must be in the buffers already.
     """
     for game in indices:
-        _begin_game(b, game)
+        begin_game(b, game)
 
 
 @kernel
