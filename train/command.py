@@ -25,7 +25,7 @@ from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_fold
 from train.trainer import Progress, Trainer
 
 # options that a resumed run may get
-WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--workers", "--ray", "--allow", "--log-to")
+WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--games", "--workers", "--ray", "--allow", "--log-to")
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
@@ -114,7 +114,9 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     if total is not None and total <= before:
         raise UserError(f"--total-timesteps is the new total: it must be more than the run's {before:,}, not {total:,}")
     threads = given.threads or (config.threads and min(config.threads, MAX_THREADS))
-    where: dict[str, Any] = {name: getattr(given, name) for name in ("workers", "ray") if hasattr(config, name)}
+    where: dict[str, Any] = {
+        name: getattr(given, name) for name in ("games", "workers", "ray") if hasattr(config, name)
+    }
     config = replace(config, threads=threads, total_timesteps=total or before, log_to=given.log_to, **where)
     trainer = _create_trainer(config, folder)
     report = lambda text: _print(console, text)  # noqa: E731

@@ -16,7 +16,9 @@ from agents.network import NetworkPlayer, draw_uniforms
 from agents.policy_file import Layers
 from felicity_env import Batch, Player, View
 from felicity_env.game import MAX_SEATS
+from felicity_env.kernel import kernel
 from felicity_env.learners import LEARNER, LearningGames, SingleLearnerGames
+from felicity_env.random_stream import RandomBits, split, uniform
 
 SELF, PAST = "self", "past"
 _SOURCE, _SEAT, _FURTHER = 1, 2, 3  # indices of the draws from a game's seed: opponent, learner's seat, further seats
@@ -34,16 +36,39 @@ class _Snapshot:
         return self.player.act(view)
 
 
-def _draw_ranks(game_seeds: np.ndarray, num_players: np.ndarray) -> np.ndarray:
-    """Return the rank of each seat in a random order of the seats of each game, [K, MAX_SEATS].
+@kernel
+def draw_seats(
+    game_seed: RandomBits, num_players: int, thresholds: np.ndarray, num_learners: int, out: np.ndarray
+) -> None:
+    """Draw who plays in each seat of a game, and write it into out [MAX_SEATS]: LEARNER, or the index of an opponent.
 
-    Seats that a game does not have come last. game_seeds: uint64 [K]. num_players: int64 [K].
+    thresholds: float64, sums of the opponents' shares up to each of them. The opponent with index 0 is the current
+    policy; in its games all seats learn. In all others, `num_learners` random seats do.
     """
-    first = ((draw_uniforms(game_seeds, _SEAT) * num_players).astype(np.int64) - 1) % num_players
-    keys = np.stack([draw_uniforms(game_seeds, _FURTHER + seat) for seat in range(MAX_SEATS)], axis=1)
-    keys[np.arange(MAX_SEATS) >= num_players[:, None]] += 1
-    keys[np.arange(len(keys)), first] = -1
-    return keys.argsort(axis=1).argsort(axis=1)
+    share, opponent = uniform(split(game_seed, _SOURCE)), 0
+    while share >= thresholds[opponent]:
+        opponent += 1
+    first = (np.int64(uniform(split(game_seed, _SEAT)) * num_players) - 1) % num_players
+    for seat in range(MAX_SEATS):
+        earlier = 0  # number of seats that come before this one in a random order
+        for other in range(num_players):
+            earlier += _comes_before(game_seed, other, seat, first)
+        learns = opponent == 0 or (seat < num_players and earlier < num_learners)
+        out[seat] = LEARNER if learns else opponent
+
+
+@kernel
+def _comes_before(game_seed, seat, other, first):
+    """Return whether `seat` comes before another seat in a random order of the seats that begins with `first`."""
+    if seat == first or other == first:
+        return seat == first and other != first
+    return uniform(split(game_seed, _FURTHER + seat)) < uniform(split(game_seed, _FURTHER + other))
+
+
+@kernel
+def _draw_all_seats(game_seeds, num_players, thresholds, num_learners, out):
+    for k in range(len(game_seeds)):
+        draw_seats(game_seeds[k], num_players[k], thresholds, num_learners, out[k])
 
 
 class OpponentPool:
@@ -63,14 +88,14 @@ class OpponentPool:
         self.players: list[Player] = [self.newest, *self.past, *(agents.make(code) for code in codes)]
         past_weights = [mix.get(PAST, 0.0) / num_past] * num_past if num_past else []
         weights = np.cumsum([mix.get(SELF, 0.0), *past_weights, *(mix[code] for code in codes)])
-        self._thresholds = weights / weights[-1]
+        self.thresholds = weights / weights[-1]  # sums of the opponents' shares
 
     def _draw_players(self, game_seeds: np.ndarray) -> np.ndarray:
         """Draw an opponent for each of K games; return the index of each opponent in the pool, integers [K].
 
         Index 0 is the current policy. game_seeds: uint64 [K].
         """
-        return self._thresholds.searchsorted(draw_uniforms(game_seeds, _SOURCE), side="right")
+        return self.thresholds.searchsorted(draw_uniforms(game_seeds, _SOURCE), side="right")
 
     def draw_opponents(self, game_seeds: np.ndarray) -> np.ndarray:
         """Draw one opponent for each of K games; return its index in the pool for every seat, [K, MAX_SEATS].
@@ -86,9 +111,9 @@ class OpponentPool:
         draws the opponent "self"; in any other game `num_learners` random seats learn. game_seeds: uint64 [K].
         num_players: int64 [K].
         """
-        players = self._draw_players(game_seeds)
-        learns = (players[:, None] == 0) | (_draw_ranks(game_seeds, num_players) < self.num_learners)
-        return np.where(learns, LEARNER, players[:, None])
+        seating = np.empty((len(game_seeds), MAX_SEATS), np.int64)
+        _draw_all_seats(game_seeds, num_players, self.thresholds, self.num_learners, seating)
+        return seating
 
     def begin_games(self, batch: Batch) -> LearningGames:
         """Begin the games of a batch with learners and drawn opponents in the seats, and return the games.

@@ -1,7 +1,7 @@
 """Games of a training run that the learner plays itself, with its networks."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,18 +9,11 @@ from torch import Tensor
 
 from felicity_env import game_seed
 from train.opponents import OpponentPool
-from train.rollout import Rollout, sample
+from train.rollout import Learner, Rollout
+from train.sampling import sample
 from train.trainer import Run
 
 GAMES_STREAM = 0  # index of the random stream from a run's seed
-
-
-class Learner(Protocol):
-    """Interface that the games need of the trainer: its policy, whose weights change."""
-
-    def compute_logits(self, observations: Tensor) -> Tensor:
-        """Compute the policy's logits for N observations, float32 [N, NUM_ACTIONS]."""
-        ...
 
 
 class OwnGames:

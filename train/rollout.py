@@ -1,19 +1,36 @@
-"""Rollouts (data of games played for training): their storage, sampling of actions, and rewards that are shared."""
+"""Rollouts (data of games played for training): their storage, and rewards that are shared."""
 
 from collections.abc import Callable
+from typing import Any, Protocol
 
-import numba
 import numpy as np
 import torch
+from torch import Tensor
 
 from felicity_env import NUM_ACTIONS, OBS_SIZE
+from felicity_env.advantages import compute_advantages
 from felicity_env.game import MAX_SEATS
-from felicity_env.kernel import kernel, outlined_kernel, parallel_kernel
+from felicity_env.kernel import kernel
 from felicity_env.learners import LEARNER, LearningGames
-from felicity_env.random_stream import uniform
 from train.config import Config
 
+SPREAD_STEPS = 97  # number of random decisions in the first games, so that not all are in the same round
+ORDER_STREAM = 1  # index of the random stream from a run's seed
 Choose = Callable[[], tuple[np.ndarray, np.ndarray]]
+
+
+class Learner(Protocol):
+    """Interface that games and rollouts need of the trainer: its networks, whose weights change."""
+
+    policy: Any
+
+    def compute_logits(self, observations: Tensor) -> Tensor:
+        """Compute the policy's logits for N observations, float32 [N, NUM_ACTIONS]."""
+        ...
+
+    def compute_values(self, observations: Tensor) -> Tensor:
+        """Compute the critic's estimates of the return for N observations, float32 [N]."""
+        ...
 
 
 class Rollout:
@@ -24,7 +41,7 @@ class Rollout:
     """
 
     def __init__(self, config: Config, *, dtype: torch.dtype, device: str) -> None:
-        shape = (config.num_steps, config.num_envs)
+        self.config, self.device, shape = config, device, (config.num_steps, config.num_envs)
         self.observations = torch.empty((*shape, OBS_SIZE), dtype=dtype, device=device)
         self.masks = np.empty((*shape, NUM_ACTIONS), np.int8)
         self.actions = np.empty(shape, np.int64)
@@ -32,7 +49,7 @@ class Rollout:
         self.seats = np.empty(shape, np.int64)
         self.rewards = np.empty((*shape, MAX_SEATS), np.float32)
         self.terminated = np.empty(shape, np.bool_)
-        self._reward_scale = config.reward_scale
+        self._selected: dict[str, Tensor] = {}
 
     def play(self, t: int, games: LearningGames, choose: Choose, *, columns: slice = slice(None)) -> None:
         """Write decision t of the learners in some games, play it, and write what follows.
@@ -46,75 +63,87 @@ class Rollout:
         actions, self.log_probabilities[t, columns] = choose()
         self.actions[t, columns] = actions
         games.step(actions)
-        rewards = share_rewards(games.rewards, learns)
-        self.rewards[t, columns] = rewards * self._reward_scale
+        self.rewards[t, columns] = share_rewards(games.rewards, learns, self.config.reward_scale)
         self.terminated[t, columns] = games.terminated
 
+    def prepare_data(self, learner: Learner, update: int) -> dict[str, Tensor]:
+        """Return the N decisions to learn from, in random order, as named tensors [N, ...] on the networks' device.
 
-# --- sampling ---------------------------------------------------------------------------------------------------------
+        The tensors are observations, masks, actions, log probabilities, advantages and returns. Decisions with only one
+        legal action are left out, and so are those whose advantage is unknown because the rollout ended. update: index
+        of the update, which determines the order.
+        """
+        observations = self.observations.flatten(0, 1)
+        values = learner.compute_values(observations)
+        advantages, complete = compute_advantages(
+            self.rewards,
+            self.terminated,
+            self.seats,
+            values.cpu().numpy().reshape(self.seats.shape),
+            gamma=self.config.gamma,
+            gae_lambda=self.config.gae_lambda,
+        )
+        has_choice = self.masks.sum(axis=2) > 1  # a single legal action teaches nothing
+        rng = np.random.default_rng([self.config.seed, ORDER_STREAM, update])
+        indices = torch.from_numpy(rng.permutation(np.flatnonzero(complete & has_choice))).to(self.device)
+        data = {
+            "observations": observations,
+            "masks": self._flatten(self.masks).bool(),
+            "actions": self._flatten(self.actions),
+            "log_probabilities": self._flatten(self.log_probabilities),
+            "advantages": self._flatten(advantages),
+            "returns": self._flatten(advantages) + values,
+        }
+        return {name: self._select(name, tensor, indices) for name, tensor in data.items()}
 
+    def _select(self, name: str, tensor: Tensor, indices: Tensor) -> Tensor:
+        """Return the rows of a tensor at `indices`, copied into a buffer that is used again in every iteration.
 
-@kernel
-def _sample(logits, mask, fraction):
-    """Draw an action from the softmax of the legal actions' logits; return it and its log probability.
+        To allocate new memory would take longer. name: name of the buffer.
+        """
+        if name not in self._selected:
+            self._selected[name] = torch.empty_like(tensor)
+        return torch.index_select(tensor, 0, indices, out=self._selected[name][: len(indices)])
 
-    fraction: uniform random number in [0, 1) that determines the action.
-    """
-    highest = np.float32(-np.inf)
-    for action in range(NUM_ACTIONS):
-        if mask[action] and logits[action] > highest:
-            highest = logits[action]
-    total = np.float32(0.0)
-    for action in range(NUM_ACTIONS):
-        if mask[action]:
-            total += np.exp(logits[action] - highest)
-    left, chosen = np.float32(fraction) * total, -1
-    for action in range(NUM_ACTIONS):
-        if mask[action] and left >= 0.0:
-            chosen = action
-            left -= np.exp(logits[action] - highest)
-    return chosen, logits[chosen] - highest - np.log(total)
+    def _flatten(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).flatten(0, 1).to(self.device)
 
-
-@outlined_kernel
-def _sample_chunk(logits, masks, random_bits, first, last, actions, log_probabilities):
-    for k in range(first, last):
-        actions[k], log_probabilities[k] = _sample(logits[k], masks[k], uniform(random_bits[k]))
-
-
-@parallel_kernel
-def _sample_parallel(logits, masks, random_bits, threads, actions, log_probabilities):
-    games = len(random_bits)
-    for t in numba.prange(threads):
-        first, last = games * t // threads, games * (t + 1) // threads
-        _sample_chunk(logits, masks, random_bits, first, last, actions, log_probabilities)
-
-
-def sample(
-    logits: np.ndarray, masks: np.ndarray, random_bits: np.ndarray, *, threads: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sample a legal action for each of B decisions from the policy's logits; return actions and log probabilities.
-
-    logits: float32 [B, NUM_ACTIONS]. masks: int8 [B, NUM_ACTIONS], 1 for legal actions. random_bits: uint64 [B], the
-    randomness of each decision. Returns actions int64 [B] and their log probabilities float32 [B].
-    """
-    actions, log_probabilities = np.empty(len(random_bits), np.int64), np.empty(len(random_bits), np.float32)
-    if threads == 1:  # a parallel kernel would also set the number of torch's threads
-        _sample_chunk(logits, masks, random_bits, 0, len(random_bits), actions, log_probabilities)
-    else:
-        _sample_parallel(logits, masks, random_bits, threads, actions, log_probabilities)
-    return actions, log_probabilities
+    def encode(self, minibatch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return a minibatch of the data with its observations and masks, which it has already."""
+        return minibatch
 
 
 # --- rewards ----------------------------------------------------------------------------------------------------------
 
 
-def share_rewards(rewards: np.ndarray, learns: np.ndarray) -> np.ndarray:
-    """Return rewards [B, MAX_SEATS] in which the learners of a game share: each gets the mean of theirs.
+@kernel
+def share_game_rewards(rewards: np.ndarray, learns: int, scale: float, out: np.ndarray) -> None:
+    """Write the rewards of a game [MAX_SEATS], times `scale`, into `out`; learners who cooperate get their mean.
+
+    learns: bit set of the seats that learn. If all seats learn, they play against each other and keep their rewards.
+    """
+    learners, total = 0, 0.0
+    for seat in range(MAX_SEATS):
+        if learns >> seat & 1:
+            learners += 1
+            total += rewards[seat]
+    for seat in range(MAX_SEATS):
+        cooperates = learns >> seat & 1 and learners < MAX_SEATS
+        out[seat] = (total / learners if cooperates else rewards[seat]) * scale
+
+
+@kernel
+def _share_all_rewards(rewards, learns, scale, out):
+    for k in range(len(rewards)):
+        share_game_rewards(rewards[k], learns[k], scale, out[k])
+
+
+def share_rewards(rewards: np.ndarray, learns: np.ndarray, scale: float = 1.0) -> np.ndarray:
+    """Return rewards, float64 [B, MAX_SEATS], in which the learners of a game share: each gets the mean of theirs.
 
     learns: bool [B, MAX_SEATS], which seats learn. Games in which all seats learn keep their rewards, because there the
-    learners play against each other.
+    learners play against each other. scale: factor of all rewards.
     """
-    cooperates = learns & ~learns.all(axis=1, keepdims=True)
-    counts = cooperates.sum(axis=1, keepdims=True).clip(1)
-    return np.where(cooperates, (rewards * cooperates).sum(axis=1, keepdims=True) / counts, rewards)
+    out = np.empty(rewards.shape)
+    _share_all_rewards(rewards, learns @ (1 << np.arange(MAX_SEATS)), float(scale), out)
+    return out

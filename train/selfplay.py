@@ -13,33 +13,33 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 import torch
 from stable_baselines3.common.logger import Logger
 from torch import Tensor, nn
 
 from agents.checkpoint_file import load_checkpoint
+from agents.compiled import HEURISTICS
 from agents.layouts import LAYOUTS
 from agents.policy_file import Layers
 from agents.tools.files import UserError
 from agents.tools.settings import check_at_least, check_not_negative, check_positive, check_range, require
-from felicity_env.advantages import compute_advantages
 from felicity_env.game import PASS
 from felicity_env.observation import OBSERVATION_VERSION
 from train import storage
 from train.config import Config, choose_device
 from train.initial_policy import InitialPolicy, load_initial_policy
 from train.networks import ACTIVATION, ActorCritic, copy_layers, masked_log_softmax, set_layers
+from train.opponents import SELF
 from train.own_games import OwnGames
 from train.priors import PRIORS, prior_logits
 from train.rollout import Rollout
 from train.shards import ShardedGames
 from train.trainer import Interrupt, Progress, Run
 
-_ORDER = 1  # index of the random stream from a run's seed
 _VALUES_AT_ONCE = 16384
 
 
@@ -62,6 +62,9 @@ class SelfplayConfig(Config):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device of the networks; auto uses a GPU if there is one, on which runs are 16 times as large by default.
     Setting --num-envs, --num-steps, --batch-size or --total-timesteps keeps the defaults of a CPU."""
+    games: Literal["auto", "cpu", "cuda"] = "auto"
+    """Device of the games. Those on a GPU need the extra `cuda` and only opponents that are compiled; auto uses it if
+    the networks are there and these are given. The same actions give the same games on both, bit for bit."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it. A
     run keeps it on other machines."""
@@ -123,6 +126,7 @@ class SelfplayConfig(Config):
             bool(self.shards or self.resume) or not (self.lag or self.ray or self.workers > 1),
             "--lag, --workers and --ray need --shards",
         )
+        require(self.games != "cuda" or not self.shards, "--games cuda plays without workers: leave --shards out")
         require(self.batch_size <= self.rollout_size, "--batch-size must be at most --num-envs times --num-steps")
 
     def resolve(self) -> "SelfplayConfig":
@@ -146,15 +150,24 @@ class SelfplayTrainer:
         if start := load_initial_policy(config, folder, activation=ACTIVATION):
             self._start_from(start)
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate, eps=1e-5, fused=True)
-        self.games = ShardedGames(config) if config.shards else OwnGames(config, self.run, self.threads)
-        self.rollout = Rollout(config, dtype=self.dtype, device=self.device)
-        self._buffers: dict[str, Tensor] = {}
+        self.games, self.rollout = self._create_games()
         self.timesteps = self.updates = 0
         self._seconds_an_iteration = 0.0
         self._games_to_save = self.games.clone()  # as they were at the beginning of the iteration
         self._expected, self._play_share = float(config.rollout_size), 0.3  # decisions and work of an iteration
         self._show_part: Callable[[float], Any] = lambda part: None  # shows which part of an iteration is done
         self._is_stopped: Callable[[], bool] = lambda: False
+
+    def _create_games(self) -> tuple[Any, Any]:
+        """Return the games of the run, on a CPU or on a GPU, and the rollout that keeps what happens in them."""
+        config = self.config
+        if choose_games(config, self.device) == "cuda":
+            from train.gpu_games import GpuGames
+
+            games = GpuGames(config, self.device)
+            return games, games.rollout
+        games = ShardedGames(config) if config.shards else OwnGames(config, self.run, self.threads)
+        return games, Rollout(config, dtype=self.dtype, device=self.device)
 
     def _create_networks(self) -> ActorCritic:
         config = self.config
@@ -278,43 +291,8 @@ class SelfplayTrainer:
 
     @torch.no_grad()
     def prepare_data(self) -> dict[str, Tensor]:
-        """Return the N decisions of the rollout to learn from, in random order, as named tensors [N, ...].
-
-        The tensors are observations, masks, actions, log probabilities, advantages and returns. Decisions with only one
-        legal action are left out, and so are those whose advantage is unknown because the rollout ended.
-        """
-        rollout, config = self.rollout, self.config
-        observations = rollout.observations.flatten(0, 1)
-        values = self.compute_values(observations)
-        advantages, complete = compute_advantages(
-            rollout.rewards,
-            rollout.terminated,
-            rollout.seats,
-            values.cpu().numpy().reshape(rollout.seats.shape),
-            gamma=config.gamma,
-            gae_lambda=config.gae_lambda,
-        )
-        has_choice = rollout.masks.sum(axis=2) > 1  # a single legal action teaches nothing
-        rng = np.random.default_rng([config.seed, _ORDER, self.updates])
-        indices = torch.from_numpy(rng.permutation(np.flatnonzero(complete & has_choice))).to(self.device)
-        data = {
-            "observations": observations,
-            "masks": self._flatten(rollout.masks).bool(),
-            "actions": self._flatten(rollout.actions),
-            "log_probabilities": self._flatten(rollout.log_probabilities),
-            "advantages": self._flatten(advantages),
-            "returns": self._flatten(advantages) + values,
-        }
-        return {name: self._select(name, tensor, indices) for name, tensor in data.items()}
-
-    def _select(self, name: str, tensor: Tensor, indices: Tensor) -> Tensor:
-        """Return the rows of a tensor at `indices`, copied into a buffer that is used again in every iteration.
-
-        To allocate new memory would take longer. name: name of the buffer.
-        """
-        if name not in self._buffers:
-            self._buffers[name] = torch.empty_like(tensor)
-        return torch.index_select(tensor, 0, indices, out=self._buffers[name][: len(indices)])
+        """Return the N decisions of the rollout to learn from, in random order, as named tensors [N, ...]."""
+        return self.rollout.prepare_data(self, self.updates)
 
     def compute_logits(self, observations: Tensor) -> Tensor:
         """Compute the policy's logits for N observations, float32 [N, NUM_ACTIONS]."""
@@ -325,9 +303,6 @@ class SelfplayTrainer:
         """Compute the critic's estimates of the return for N observations, float32 [N]."""
         with self._mixed_precision():
             return torch.cat([self.policy.values(part) for part in observations.split(_VALUES_AT_ONCE)])
-
-    def _flatten(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).flatten(0, 1).to(self.device)
 
     def _mixed_precision(self) -> torch.autocast:
         return torch.autocast(self.device, torch.bfloat16, enabled=self.dtype == torch.bfloat16)
@@ -357,7 +332,7 @@ class SelfplayTrainer:
     def optimize_minibatch(self, minibatch: dict[str, Tensor], schedule: dict[str, float]) -> dict[str, Tensor]:
         """Take one gradient step on a minibatch; return the loss terms by name."""
         self.optimizer.zero_grad()
-        loss, terms = self.compute_loss(minibatch, schedule)
+        loss, terms = self.compute_loss(self.rollout.encode(minibatch), schedule)
         loss.backward()
         nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
@@ -431,7 +406,7 @@ class SelfplayTrainer:
         arrays |= storage.tensors_to_arrays("average.", self.average.state_dict())
         arrays |= storage.tensors_to_arrays("mean.", self.mean.state_dict())
         arrays |= storage.optimizer_to_arrays(self.optimizer)
-        arrays |= {f"games.{name}": array for name, array in self._games_to_save.items()}
+        arrays |= storage.tensors_to_arrays("games.", self._games_to_save)
         self.run.save(arrays, self.layers(), self.critic_layers(), timesteps=self.timesteps, updates=self.updates)
 
     def restore(self, report: Callable[[str], Any]) -> None:
@@ -451,6 +426,15 @@ class SelfplayTrainer:
             self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
             self.games.restore(storage.list_below("games.", arrays))
         self._games_to_save = self.games.clone()
+
+
+def choose_games(config: SelfplayConfig, device: str) -> Literal["cpu", "cuda"]:
+    """Return where the games of a run are played: "cpu" or "cuda". device: device of the networks."""
+    if config.games != "auto":
+        return config.games
+    compiled = all(name == SELF or name in HEURISTICS for name in config.weights)
+    fits = device == "cuda" and not config.shards and compiled
+    return "cuda" if fits and find_spec("numba_cuda") else "cpu"
 
 
 def choose_precision(precision: str, device: str) -> Literal["float32", "bfloat16"]:

@@ -23,11 +23,11 @@ from felicity_env.learners import LearningGames
 from train.config import Config
 from train.networks import ACTIVATION, copy_layers
 from train.opponents import PAST, SELF, OpponentPool
-from train.rollout import Rollout, sample
+from train.rollout import SPREAD_STEPS, Learner, Rollout
+from train.sampling import sample
 from train.storage import list_below
 
 GAMES_STREAM = 0  # index of the random stream from a run's seed; a shard has the stream of its number in it
-SPREAD_STEPS = 97  # number of random decisions in the first games, so that not all are in the same round
 
 
 class ShardTask(NamedTuple):
@@ -146,10 +146,10 @@ class ShardedGames:
         for number, shard in enumerate(self.shards):
             self._tasks.submit(ShardTask(self._settings, number, shard.batch.clone()), shared)
 
-    def collect(self, rollout: Rollout, learner: Any) -> Iterator[float]:
+    def collect(self, rollout: Rollout, learner: Learner) -> Iterator[float]:
         """Write the rollout that the workers play, and let them begin the next one if they play ahead.
 
-        learner: has `policy`, whose weights change. Yields the part of the rollout that is done.
+        Yields the part of the rollout that is done.
         """
         layers = copy_layers(learner.policy.actor)
         if self.layers is None or not self.lag:

@@ -86,9 +86,10 @@ def explain_mismatch(folder: Path) -> Iterator[None]:
 # --- torch's state as arrays ------------------------------------------------------------------------------------------
 
 
-def tensors_to_arrays(prefix: str, tensors: Mapping[str, Tensor]) -> Arrays:
-    """Return copies of named torch tensors as NumPy arrays, with `prefix` put before each name."""
-    return {prefix + name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
+def tensors_to_arrays(prefix: str, tensors: Mapping[str, Tensor | np.ndarray]) -> Arrays:
+    """Return copies of named torch tensors, or arrays, as NumPy arrays, with `prefix` put before each name."""
+    on_cpu = {name: torch.as_tensor(tensor).detach().cpu().numpy() for name, tensor in tensors.items()}
+    return {prefix + name: np.array(array, order="C") for name, array in on_cpu.items()}
 
 
 def list_below(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:

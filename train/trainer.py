@@ -33,13 +33,13 @@ from felicity_env import OBSERVATION_VERSION, Batch, Player, Setup, game_seed
 from felicity_env.kernel import MAX_THREADS
 from felicity_env.setups import describe_setup, setup_name
 from train.config import Config
+from train.rollout import SPREAD_STEPS
 from train.storage import CURVE, EVALUATION, POLICIES
 
 SECONDS_A_LINE = 30  # between two lines of progress where the output is no terminal
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
 CURVE_INTERVALS = 10  # between the points of a learning curve, in a run without the setting `curve_every`
 CURVE_STREAM, FINAL_STREAM = 1, 2  # random streams of the learning curve and of the final evaluation
-_SPREAD_STEPS = 97  # number of random decisions in the first games, so that not all are in the same round
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 
@@ -167,7 +167,7 @@ class Run:
             open_mice=config.open_mice,
             threads=threads,
         )
-        batch.play_random(_SPREAD_STEPS)
+        batch.play_random(SPREAD_STEPS)
         return batch
 
     def create_logger(self, timesteps: int) -> Logger:

@@ -28,4 +28,5 @@ SEEDS = {
     "review-honesty": 2**62 + 8,
     "faults": 2**62 + 9,
     "cluster": 2**62 + 10,
+    "gpu": 2**62 + 11,
 }

@@ -11,7 +11,8 @@ from felicity_env.advantages import compute_advantages
 from felicity_env.game import MAX_SEATS
 from felicity_env.kernel import MAX_THREADS
 from train.networks import masked_log_softmax
-from train.rollout import sample, share_rewards
+from train.rollout import share_rewards
+from train.sampling import sample
 
 GAMMA, LAMBDA = 0.9, 0.5
 
@@ -119,14 +120,14 @@ def test_actions_are_drawn_as_the_softmax_of_the_legal_logits_has_it():
     rng = np.random.default_rng(1)
     logits, mask = rng.normal(0, 2, 74).astype(np.float32), np.zeros(74, np.int8)
     mask[[3, 10, 11, 40, 73]] = 1
-    count = 200_000
+    count = 50_000
     random_bits = rng.integers(0, 2**64, count, dtype=np.uint64)
     rows = np.tile(logits, (count, 1)), np.tile(mask, (count, 1))
     actions, logs = sample(*rows, random_bits, threads=1)
     expected = masked_log_softmax(torch.from_numpy(logits), torch.from_numpy(mask == 1)).numpy()
     assert logs == pytest.approx(expected[actions], abs=1e-5)
     shares = np.bincount(actions, minlength=74) / count
-    assert shares == pytest.approx(np.exp(expected) * mask, abs=0.005)
+    assert shares == pytest.approx(np.exp(expected) * mask, abs=0.01)
 
 
 def test_draws_are_legal_at_the_ends_of_the_unit_interval_and_the_same_in_two_threads():
@@ -143,6 +144,20 @@ def test_draws_are_legal_at_the_ends_of_the_unit_interval_and_the_same_in_two_th
     )
     assert (one[0] == two[0]).all()
     assert (one[1] == two[1]).all()
+
+
+def test_logits_that_are_no_numbers_or_far_apart_give_legal_actions():
+    masks = np.zeros((3, 74), np.int8)
+    masks[:, [2, 11, 30]] = 1
+    logits = np.zeros((3, 74), np.float32)
+    logits[0], logits[1, 11], logits[2, 30] = np.nan, 1e30, 90.0
+    for seed in range(50):
+        bits = np.random.default_rng(seed).integers(0, 2**64, 3, dtype=np.uint64)
+        actions, logs = sample(logits, masks, bits, threads=1)
+        assert masks[np.arange(3), actions].all()
+        assert np.isfinite(logs).all()
+        assert actions[1:].tolist() == [11, 30]
+        assert logs[1:].tolist() == [0.0, 0.0]
 
 
 def test_learners_that_cooperate_share_their_rewards_and_rivals_keep_theirs():
