@@ -25,6 +25,8 @@ GROUPS = {
         "dataset": Verb("experiments.speed.dataset", "How large is a dataset of games, and how fast is it?"),
         "data-parallel": Verb("experiments.speed.data_parallel", "Does data-parallel learning pay?"),
         "cluster": Verb("experiments.speed.cluster", "How much of the rate of its processors does a cluster reach?"),
+        "gpu-kernels": Verb("experiments.cuda.kernels", "What do kernels for a GPU need, and what bounds them?"),
+        "gpu-speed": Verb("experiments.speed.gpu", "How fast is a GPU?"),
         "training-speed": Verb("experiments.speed.training", "How much of its time does training spend in networks?"),
     },
     "release checks": {
@@ -34,6 +36,7 @@ GROUPS = {
         "damage": Verb("experiments.checks.damage", "Are damaged games and files refused in one line?"),
         "endurance": Verb("experiments.checks.endurance", "Does memory stay flat over a billion decisions?"),
         "faults": Verb("experiments.checks.faults", "Does a cluster give the same results whatever fails in it?"),
+        "gpu-equality": Verb("experiments.cuda.equality", "Does a GPU play the same games as a CPU?"),
         "kills": Verb("experiments.checks.kills", "Do training runs and tournaments survive being killed?"),
         "mutants": Verb("experiments.checks.mutants", "Do the tests notice a change of the code?"),
         "recipes": Verb("experiments.checks.recipes", "Does the game work in other libraries?"),

@@ -32,6 +32,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     places |= {} if find_spec("cosmic_ray") else {"mutants": "without the extra `mutants`"}
     unwanted = dict.fromkeys(("long", "browser", "cluster"), "without FELICITY_FULL=1")
     places |= {} if os.environ.get("FELICITY_FULL") else unwanted
+    places |= {} if os.environ.get("FELICITY_GPU") else {"gpu": "without FELICITY_GPU"}
+    with_compiler = os.environ.get("FELICITY_GPU") == "translated"
+    places |= {} if with_compiler else {"compiler": "without FELICITY_GPU=translated"}
     marks = {item: mark for item in items for name in places if (mark := item.get_closest_marker(name))}
     reasons = Counter(f"{places[mark.name]}: {mark.args[0]}" for mark in marks.values())
     config.stash[DESELECTED] = reasons

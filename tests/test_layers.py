@@ -20,7 +20,8 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("setups", "information"),
         ("notation", "player"),
         ("render.__init__", "render.nodes", "render.scene", "render.story", "buffers"),
-        ("render.palette", "render.raster", "render.words", "batch"),
+        ("base_batch",),
+        ("render.palette", "render.raster", "render.words", "batch", "cuda"),
         ("render.shapes", "render.tables"),
         ("render.svg", "render.text"),
         ("render.html", "render.modes"),
@@ -52,11 +53,12 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__main__",),
     ),
     "train": (
-        ("__init__", "algorithms", "priors", "opponents"),
+        ("__init__", "algorithms", "priors", "opponents", "sampling"),
         ("config", "networks"),
         ("storage", "initial_policy", "rollout"),
-        ("trainer", "shards"),
+        ("trainer", "shards", "gpu_kernels"),
         ("own_games",),
+        ("gpu_games",),
         ("maskable_ppo", "selfplay"),
         ("command",),
         ("__main__",),
@@ -65,7 +67,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__init__", "questions", "results", "runs"),
         ("game",),
         ("checks", "recipes", "speed", "strength"),
-        ("exact", "training"),
+        ("cuda", "exact", "training"),
         ("pages",),
         ("__main__",),
     ),
@@ -125,7 +127,11 @@ def layer_faults(package: str, module: str, source: str) -> list[str]:
             if find_layer(package, inside) >= find_layer(package, module):
                 faults.append(name)
         elif name.startswith(".") or (
-            package == "felicity_env" and (root in LEARNING or (root in BASES and module not in MAY_IMPORT_BASES))
+            package == "felicity_env"
+            and (
+                (root in LEARNING and not module.startswith("cuda."))
+                or (root in BASES and module not in MAY_IMPORT_BASES)
+            )
         ):
             faults.append(name)
     return faults

@@ -226,6 +226,24 @@ def _answer_cluster(results: Sequence[Result]) -> str:
     return f"{ratio}; {costs} ms where the command runs"
 
 
+def _answer_gpu_kernels(results: Sequence[Result]) -> str:
+    found = results[0]["results"]
+    needs = [each for kernels in found["resources"].values() for each in kernels.values()]
+    registers, spills = max(each["registers"] for each in needs), sum(each["spills"] for each in needs)
+    by_columns = [row for row in found["model"] if row["layout"] == "columns"]
+    rate = 1 / sum(max(row["seconds_to_issue"], row["seconds_to_store"]) for row in by_columns)
+    fit = f"at most {registers} registers a thread, {spills} bytes spilled, on {', '.join(found['resources'])}"
+    return f"{fit}; no more than {rate / 1e9:.1f} billion decisions/s on an H200 (a bound, not a measurement)"
+
+
+def _answer_gpu_speed(results: Sequence[Result]) -> str:
+    found = results[0]["results"]
+    best = max(rate["value"] for rate in found["engine"].values())
+    return (
+        f"{best / 1e6:,.0f} million decisions/s played, {found['training']['value'] / 1e6:.1f} learned ({found['gpu']})"
+    )
+
+
 def _answer_data_parallel(results: Sequence[Result]) -> str:
     rows = results[0]["results"]["rows"]
     gains = ", ".join(f"{row['gain_of_two_processes']['value']:.2f} at {row['batch_size']:,} decisions" for row in rows)
@@ -336,6 +354,8 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "recipes": _answer_recipes,
     "cluster": _answer_cluster,
     "data-parallel": _answer_data_parallel,
+    "gpu-kernels": _answer_gpu_kernels,
+    "gpu-speed": _answer_gpu_speed,
     "training-speed": _answer_training_speed,
     "invariants": _answer_check("no invariant is violated", {"games": "games", "decisions": "decisions"}),
     "leaks": _answer_check(
@@ -370,6 +390,10 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
             "objects": "objects lost",
             "commands": "commands killed",
         },
+    ),
+    "gpu-equality": _answer_check(
+        "every buffer has the same bytes as on the CPU after each step",
+        {"compiled": "decisions by compiled kernels", "simulated": "in Numba's simulator"},
     ),
     "kills": _answer_check(
         "all ended with the same bits as runs that were never killed, and no process was left",

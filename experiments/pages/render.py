@@ -31,6 +31,7 @@ from experiments.pages.results import (
     render_encoding,
     render_exploits,
     render_first_player,
+    render_gpu_kernels,
     render_ladder,
     render_player_speed,
     render_ratings,
@@ -179,6 +180,7 @@ PAGES: dict[Path, Parts] = {
         "exploit": lambda: render_exploits(read_exploits()),
     },
     DOCS / "cluster.md": {"cluster": render_cluster, "data_parallel": render_data_parallel},
+    DOCS / "gpu.md": {"gpu_kernels": render_gpu_kernels},
     DOCS / "libraries.md": {"recipes": render_recipes},
     DOCS / "measuring.md": {"soundness": render_soundness},
     DOCS / "training.md": {

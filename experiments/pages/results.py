@@ -372,6 +372,32 @@ def render_data_parallel() -> str:
     return _with_source(head, rows, stored)
 
 
+def render_gpu_kernels() -> str:
+    """Return Markdown tables of what kernels take on GPUs, and of what bounds the rate of the engine's two kernels."""
+    stored = read_result("gpu_kernels")
+    found, rows = stored["results"]["resources"], []
+    targets = list(found)
+    for name, needs in found["sm_90"].items():
+        registers = ", ".join(str(found[target][name]["registers"]) for target in targets)
+        spills = sum(found[target][name]["spills"] for target in targets)
+        rows.append((f"`{name}`", registers, f"{spills}", f"{needs['constants']:,}", f"{needs['instructions']:,}"))
+    head = ("kernel", f"registers a thread ({', '.join(targets)})", "spilled bytes", "constants, bytes", "instructions")
+    bounds = [
+        (
+            f"`{row['kernel']}`, arrays by {row['layout']}",
+            f"{row['instructions'] / row['issued']:.2f}",
+            f"{row['machine_instructions_issued']:,.0f}",
+            f"{row['sectors']:.0f}",
+            f"{1e9 * row['seconds_to_issue']:.2f}",
+            f"{1e9 * row['seconds_to_store']:.2f}",
+        )
+        for row in stored["results"]["model"]
+    ]
+    counted = ("kernel", "threads that work", "instructions a warp issues", "sectors a decision stores")
+    times = ("least ns a decision to issue", "least ns a decision to store")
+    return format_table(head, rows) + "\n\n" + _with_source((*counted, *times), bounds, stored)
+
+
 def render_training_speed() -> str:
     """Return a Markdown table of the fraction of training time that the passes through the networks take."""
     stored = read_result("training_speed")

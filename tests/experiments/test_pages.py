@@ -18,6 +18,7 @@ PAGES = sorted({*render.PAGES, *render.DOCS.rglob("*.md"), render.ROOT / "CHANGE
 EXAMPLES = [
     pytest.param(example, id=f"{page.parent.name}-{page.stem}-{number}")
     for page in PAGES
+    if page.name != "gpu.md"  # its examples run in tests/cuda
     for number, example in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
 ]
 
