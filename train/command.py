@@ -24,8 +24,9 @@ from train.config import Config, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
 from train.trainer import Progress, Trainer
 
+PLACES = ("games", "workers", "ray")  # settings that say where a run plays
 # options that a resumed run may get
-WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--games", "--workers", "--ray", "--allow", "--log-to")
+WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", "--log-to", *(f"--{name}" for name in PLACES))
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
@@ -114,9 +115,7 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     if total is not None and total <= before:
         raise UserError(f"--total-timesteps is the new total: it must be more than the run's {before:,}, not {total:,}")
     threads = given.threads or (config.threads and min(config.threads, MAX_THREADS))
-    where: dict[str, Any] = {
-        name: getattr(given, name) for name in ("games", "workers", "ray") if hasattr(config, name)
-    }
+    where = _choose_places(given, config)
     config = replace(config, threads=threads, total_timesteps=total or before, log_to=given.log_to, **where)
     trainer = _create_trainer(config, folder)
     report = lambda text: _print(console, text)  # noqa: E731
@@ -128,6 +127,21 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
         _extend(trainer, before)
         report(_describe_extension(config, trainer.timesteps, before))
     return trainer
+
+
+def _choose_places(given: Config, config: Config) -> dict[str, Any]:
+    """Return the settings of this command that say where a resumed run plays, {name: value}.
+
+    given: the settings of this command. config: those of the run. Raises `UserError` if the run's algorithm has no such
+    setting.
+    """
+    default: Any = type(given)()  # type: ignore[call-arg]  # each algorithm has a default for every setting
+    named = {
+        name: getattr(given, name) for name in PLACES if getattr(given, name, None) != getattr(default, name, None)
+    }
+    if foreign := [f"--{name}" for name in named if not hasattr(config, name)]:
+        raise UserError(f"{config.algorithm}, with which this run learns, has no {', '.join(foreign)}")
+    return {name: getattr(given, name) for name in PLACES if hasattr(config, name)}
 
 
 def _extend(trainer: Trainer, before: int) -> None:

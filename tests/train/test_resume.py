@@ -243,6 +243,15 @@ def test_resume_takes_no_other_options(run_copy, options):
     assert contents(run_copy) == before
 
 
+@pytest.mark.parametrize("options", ["--workers 2", "--ray auto", "--games cuda"])
+def test_an_option_that_the_algorithm_of_the_run_does_not_have_is_refused(run_copy, options):
+    before = contents(run_copy)
+    outcome = train("--resume", run_copy, "--total-timesteps", 8192, *options.split())
+    assert outcome.status == 2
+    assert contents(run_copy) == before
+    assert f"maskable-ppo, with which this run learns, has no {options.split()[0]}" in outcome.errors
+
+
 def test_resume_takes_no_algorithm(run_copy):
     outcome = train("maskable-ppo", "--resume", run_copy)
     assert outcome.status == 2
