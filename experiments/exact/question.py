@@ -1,12 +1,14 @@
 """Question: what do exact solutions of small games say about training and measuring? `python -m experiments exact`
 
-CFR+ solves small setups and last rounds of real games. On a small setup with two seats, the reference recipe is
-trained, and the exact NashConv of its policies and of their mixture is measured along the curve. Responses to some
-players are also trained there, in the way of the question `exploit`, and compared with exact best responses.
+CFR+ solves small setups and last rounds of real games. On a small setup with two seats, policies are trained by the
+reference recipe and by one that also draws them to their slow average, and the exact NashConv of each policy and of the
+mixture of the later ones is measured along the curve. Responses to some players are also trained there, in the way of
+the question `exploit`, and compared with exact best responses.
 """
 
 import time
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +23,15 @@ from experiments.recipes.reference import RECIPE
 from experiments.results import write_result
 from experiments.strength import exploit
 from felicity_env.setups import SETUPS, find_setup
+
+RECIPES: dict[str, dict[str, Any]] = {
+    "reference": RECIPE,
+    # Rollouts as small as the game; a low temperature at the end, and a pull to the slow average instead of a mixture
+    "average": RECIPE
+    | {"num_envs": 64, "num_steps": 64, "batch_size": 4096, "learning_rate": 3e-4, "normalize_advantage": False}
+    | {"bidding_coef": 0.1, "bidding_coef_end": 0.002, "placing_coef": 0.1, "placing_coef_end": 0.002}
+    | {"kl_coef": 0.05, "average_decay": 0.99},
+}
 
 
 @dataclass(frozen=True)
@@ -71,13 +82,13 @@ def measure(config: Config, console: Console) -> dict[str, Any]:
         results["last_rounds"] += solve_last_rounds(setup, players=("net", "tuned"), seed=0, **options)
     worst = max(row["nash_conv"] for row in results["last_rounds"])
     console.print(f"{len(results['last_rounds'])} last rounds: NashConv at most {worst:.4f}", highlight=False)
-    for seed in config.seeds:
+    for name, seed in product(RECIPES, config.seeds):
         options = {"total_timesteps": config.total_timesteps, "points": config.points}
-        run = train_with_curve(config.two_seats, RECIPE, seed=seed, **options)
+        run = {"recipe": name, **train_with_curve(config.two_seats, RECIPES[name], seed=seed, **options)}
         results["training"].append(run)
         last = run["curve"][-1]
         text = f"NashConv {last['nash_conv']:.4f} of the last policy, {last['mixture_nash_conv']:.4f} of the mixture"
-        console.print(f"seed {seed}: {text}", highlight=False)
+        console.print(f"recipe {name}, seed {seed}: {text}", highlight=False)
     settings = exploit.list_settings(exploit.Config()) | {"total_timesteps": config.response_timesteps}
     for target in config.targets:
         rows = [measure_response(config.two_seats, target, settings, seed=seed) for seed in config.seeds]
@@ -102,11 +113,11 @@ def plot(results: dict[str, Any], config: Config, path: Path) -> None:
         curve = run["curve"]
         steps = [point["timesteps"] / 1e6 for point in curve]
         for name, style, text in (("nash_conv", ":", "policy"), ("mixture_nash_conv", "-", "mixture")):
-            values = [point[name] for point in curve]
-            training.plot(
-                steps, values, style, marker="o", color=f"C{run['seed']}", label=f"{text}, seed {run['seed']}"
-            )
-    training.set(title=f"reference recipe on {config.two_seats}", xlabel="million decisions", yscale="log")
+            values, is_first = [point[name] for point in curve], run["seed"] == config.seeds[0]
+            label = f"recipe {run['recipe']}: {text}" if is_first else None
+            color = f"C{list(RECIPES).index(run['recipe'])}"
+            training.plot(steps, values, style, color=color, label=label)
+    training.set(title=f"two recipes on {config.two_seats}", xlabel="million decisions", yscale="log")
     training.legend()
     for axis in (solving, training):
         axis.grid(alpha=0.3)

@@ -206,9 +206,9 @@ def test_a_setup_that_is_too_large_is_refused(monkeypatch):
         GameTree.from_setup(SMALL_SETUPS["small-2"])
 
 
-def test_the_question_solves_trains_and_compares(monkeypatch):
+def test_the_question_solves_trains_and_compares(monkeypatch, tmp_path):
     small = {"num_envs": 32, "num_steps": 8, "batch_size": 64, "hidden_sizes": (8,)}
-    monkeypatch.setattr(question, "RECIPE", small)
+    monkeypatch.setattr(question, "RECIPES", {"reference": small, "average": small | {"kl_coef": 0.1}})
     monkeypatch.setattr(question.exploit, "list_settings", lambda config: small)
     config = question.Config(
         two_seats="tiny-2",
@@ -227,9 +227,11 @@ def test_the_question_solves_trains_and_compares(monkeypatch):
     assert [point["iterations"] for point in first["curve"]] == [1, 2, 4, 8]
     assert second["curve"] == first["curve"][:3]
     assert [row["setup"] for row in results["last_rounds"]] == ["standard-3", "standard-4", "standard-5"]
-    (run,) = results["training"]
+    run, other = results["training"]
+    assert [run["recipe"], other["recipe"]] == ["reference", "average"]
     assert run["curve"][0]["timesteps"] == 0
     assert 0 < run["curve"][0]["nash_conv"] < 2
     assert run["curve"][0]["mixture_nash_conv"] == pytest.approx(run["curve"][0]["nash_conv"])
+    question.plot(results, config, tmp_path / "exact.png")
     (row,) = results["responses"]
     assert row["found_gain"] <= row["exact_gain"]
