@@ -73,7 +73,8 @@ def _translate_line(line: str, numbers: dict[str, int]) -> list[str]:
     if guarded := re.match(r"@(!?)%(\w+)\s+", line):
         condition, line = f"if ({guarded[1]}{guarded[2]}) ", line[guarded.end() :]
     opcode, *operands = line.rstrip(";").split(maxsplit=1)
-    return [f"  {condition}{_translate_instruction(opcode.split('.'), ''.join(operands), numbers)};"]
+    statement = f"{_translate_instruction(opcode.split('.'), ''.join(operands), numbers)};"
+    return [f"  {condition}{{ {statement} }}" if condition else f"  {statement}"]
 
 
 def _translate_instruction(opcode: list[str], text: str, numbers: dict[str, int]) -> str:
@@ -98,46 +99,67 @@ def _translate_instruction(opcode: list[str], text: str, numbers: dict[str, int]
 def _compute(opcode: list[str], operands: list[str], numbers: dict[str, int]) -> str:
     """Return the value of an instruction with a result, as an expression of C."""
     name, kind = opcode[0], opcode[-1]
-    c_type = C_TYPES[kind]
-    if name == "ld" and opcode[1] == "param":
-        argument = f"arguments[{numbers[operands[0].strip('[]')]}]"
-        return f"to_{kind}({argument})" if kind.startswith("f") else f"({c_type}){argument}"
     if name == "ld":
-        return f"*({c_type} *)({_address(operands[0])})"
+        return _load(opcode, operands[0], numbers)
     values = [_read(operand, kind) for operand in operands]
-    if name == "setp" and opcode[1] == "num":
-        return f"{values[0]} == {values[0]} && {values[1]} == {values[1]}"
-    if name == "setp" and opcode[1] in _OPPOSITES:
-        return f"!({values[0]} {_OPPOSITES[opcode[1]]} {values[1]})"
     if name == "setp":
-        return f"{values[0]} {_COMPARISONS[opcode[1]]} {values[1]}"
+        return _compare(opcode[1], *values)
     if name == "selp":
         return f"{_name(operands[2])} ? {values[0]} : {values[1]}"
-    if name == "cvt" and opcode[-2] == "f16":
-        return f"from_f16({values[0]})"
     if name == "cvt":
-        return f"({C_TYPES[opcode[-2]]}){values[0]}"
+        return f"from_f16({values[0]})" if opcode[-2] == "f16" else f"({C_TYPES[opcode[-2]]}){values[0]}"
+    if name in ("shl", "shr"):
+        return _shift(name, kind, values[0], _read(operands[1], "u32"))
+    if name == "bfi":
+        return _insert_bits(*values[:2], *operands[2:])
+    return _calculate(opcode, values)
+
+
+def _load(opcode: list[str], place: str, numbers: dict[str, int]) -> str:
+    """Return what an instruction loads: an argument of the kernel, or a value in memory."""
+    kind = opcode[-1]
+    if opcode[1] != "param":
+        return f"*({C_TYPES[kind]} *)({_address(place)})"
+    argument = f"arguments[{numbers[place.strip('[]')]}]"
+    return f"to_{kind}({argument})" if kind.startswith("f") else f"({C_TYPES[kind]}){argument}"
+
+
+def _compare(comparison: str, one: str, two: str) -> str:
+    if comparison == "num":
+        return f"{one} == {one} && {two} == {two}"
+    if comparison in _OPPOSITES:
+        return f"!({one} {_OPPOSITES[comparison]} {two})"
+    return f"{one} {_COMPARISONS[comparison]} {two}"
+
+
+def _shift(name: str, kind: str, value: str, amount: str) -> str:
+    """Return a shifted value; in PTX a shift by the width or more gives 0, or only the sign."""
+    over = f"{value} < 0 ? -1 : 0" if kind.startswith("s") else "0"
+    return f"{amount} >= {kind[1:]} ? ({over}) : {value} {_OPERATORS[name]} {amount}"
+
+
+def _insert_bits(bits: str, into: str, position: str, length: str) -> str:
+    mask = f"((1ull << {length}) - 1)"
+    return f"{into} & ~({mask} << {position}) | ({bits} & {mask}) << {position}"
+
+
+def _calculate(opcode: list[str], values: list[str]) -> str:
+    """Return the result of an arithmetic instruction, given its operands as values of its type."""
+    name, kind = opcode[0], opcode[-1]
+    c_type = C_TYPES[kind]
     if name == "mul":
         wide = _WIDER[kind] if "wide" in opcode else c_type
         return f"({wide}){values[0]} * ({wide}){values[1]}"
-    if name in ("min", "max"):
-        return f"{values[0]} {'<' if name == 'min' else '>'} {values[1]} ? {values[0]} : {values[1]}"
-    if name in ("shl", "shr"):  # PTX: a shift by the width or more gives 0, or only the sign
-        width = kind[1:]
-        over = f"{values[0]} < 0 ? -1 : 0" if kind.startswith("s") else "0"
-        amount = _read(operands[1], "u32")
-        return f"{amount} >= {width} ? ({over}) : {values[0]} {_OPERATORS[name]} {amount}"
     if name in _OPERATORS:
         return f"({c_type})({values[0]} {_OPERATORS[name]} {values[1]})"
     if name == "not" and kind == "pred":
         return f"!{values[0]}"
     if name in _PREFIXES:
         return f"({c_type})({_PREFIXES[name]}{values[0]})"
+    if name in ("min", "max"):
+        return f"{values[0]} {'<' if name == 'min' else '>'} {values[1]} ? {values[0]} : {values[1]}"
     if name == "rcp":  # that of a GPU with `approx` is less exact; it only begins an iteration
         return f"1 / {values[0]}"
-    if name == "bfi":
-        mask = f"((1ull << {operands[3]}) - 1)"
-        return f"{values[1]} & ~({mask} << {operands[2]}) | ({values[0]} & {mask}) << {operands[2]}"
     if name in ("fma", "sqrt"):
         return f"__builtin_{name}{'f' if kind == 'f32' else ''}({', '.join(values)})"
     if name == "popc":

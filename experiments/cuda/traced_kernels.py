@@ -78,7 +78,7 @@ def _instrument(code: str) -> tuple[str, np.ndarray]:
                 sizes.append(0)
             sizes[-1] += 1
             is_new = "goto" in line
-            if store := re.match(r"  (if \(!?\w+\) )?\*\(\w+ \*\)(\(.*?\)) = ", line):
+            if store := re.match(r"  (if \(!?\w+\) )?(?:\{ )?\*\(\w+ \*\)(\(.*?\)) = ", line):
                 lines.append(f"  {store[1] or ''}STORE({stores}, {store[2]});")
                 stores += 1
         lines.append(line)
