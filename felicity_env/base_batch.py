@@ -58,6 +58,7 @@ class BaseBatch(Generic[ArrayT]):
         self.reward, self.open_mice, self.autoreset = reward, bool(open_mice), bool(autoreset)
         self._reward_code, self._seed = reward_code(reward), np.uint64(check_seed(seed))
         self.setups = _choose_setups(num_games, num_players, setup)
+        self._num_seats = np.array([setup.seats for setup in self.setups])
         self.buffers = self._allocate(record=record)
         for name in self.PUBLIC:
             setattr(self, name, getattr(self.buffers, name))
@@ -282,8 +283,7 @@ class BaseBatch(Generic[ArrayT]):
 
     def _check_seats(self, seats: Any) -> ArrayT:
         seats = np.broadcast_to(np.asarray(seats), (self.num_games,))
-        num_players = np.array([setup.seats for setup in self.setups])
-        if not has_integers(seats) or (seats < 0).any() or (seats >= num_players).any():
+        if not has_integers(seats) or (seats < 0).any() or (seats >= self._num_seats).any():
             raise ValueError("seats must be integers from 0 to one less than the players of their game")
         return self._to_device(np.ascontiguousarray(seats, np.int64))
 

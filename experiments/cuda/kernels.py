@@ -29,7 +29,6 @@ from train import gpu_kernels
 CAPABILITIES = ((8, 0), (9, 0), (10, 0))  # A100, H100 and H200, B200
 PROCESSORS, ISSUED_A_CYCLE, HERTZ = 132, 4, 1.98e9  # multiprocessors of an H200, warp instructions of each, its clock
 BYTES_A_SECOND = 4.3e12  # that a copy on an H200 reads and writes
-SECTOR = 32  # bytes
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def main(config: Config) -> None:
 def estimate_rates(config: Config, resources: dict[str, Any]) -> list[dict[str, Any]]:
     """Count what the engine does for a decision, and bound its rate, with arrays stored by rows and by columns."""
     from experiments.cuda.compiled_kernels import CAPABILITY, compile_kernel, count_instructions
-    from experiments.cuda.traced_kernels import WARP, trace_kernel
+    from experiments.cuda.traced_kernels import SECTOR, WARP, trace_kernel
 
     rows = []
     for layout in ("rows", "columns"):

@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.cuda.compiled_kernels import CAPABILITY, compile_kernel
 from experiments.cuda.ptx_to_c import translate
-from experiments.cuda.translated_gpu import build, flatten
+from experiments.cuda.translated_gpu import build, pack
 
 WARP, SECTOR = 32, 32  # threads; bytes
 _HEAD = """#include <stdint.h>
@@ -37,7 +37,7 @@ def trace_kernel(kernel: Any, warps: int, *arguments: Any) -> Trace:
     library = build(code)
     library.begin.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.count.restype = ctypes.c_uint64
-    values = np.array([value % 2**64 for argument in arguments for value in flatten(argument)], np.uint64)
+    values = pack(arguments)
     visits, stores = np.zeros(len(sizes), np.uint32), np.zeros((100_000, 2), np.uint64)
     executed = issued = sectors = 0
     for warp in range(warps):

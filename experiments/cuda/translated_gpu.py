@@ -39,8 +39,13 @@ class TranslatedGpu:
         key = kernel, tuple(map(numba.typeof, arguments))
         if key not in self._functions:
             self._functions[key] = build(translate(compile_kernel(kernel, arguments, CAPABILITY))).run
-        values = np.array([value % 2**64 for argument in arguments for value in flatten(argument)], np.uint64)
+        values = pack(arguments)
         self._functions[key](values.ctypes.data_as(ctypes.c_void_p), 0, threads)
+
+
+def pack(arguments: tuple[Any, ...]) -> np.ndarray:
+    """Return the arguments of a kernel as translated code takes them, uint64 [numbers]."""
+    return np.array([value % 2**64 for argument in arguments for value in flatten(argument)], np.uint64)
 
 
 def flatten(argument: Any) -> list[int]:

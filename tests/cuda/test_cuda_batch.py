@@ -22,8 +22,7 @@ def create_pair(num_games: int, *where: object, **options: object):
 def read(batch, name: str) -> np.ndarray:
     """Return a buffer of a batch on the GPU as an array of NumPy, with states as records."""
     array = np.ascontiguousarray(getattr(batch.buffers, name).cpu().numpy())
-    is_state = name in ("states", "final_states", "blanks", "first_states")
-    return array.view(STATE).reshape(len(array)) if is_state and array.size else array
+    return array.view(STATE).reshape(len(array)) if name in cuda.batch.STATES and array.size else array
 
 
 def assert_same(cpu: felicity_env.Batch, gpu) -> None:
