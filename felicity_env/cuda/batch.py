@@ -34,6 +34,9 @@ class Batch(BaseBatch[Tensor]):
     arrays of two dimensions are stored by columns.
     """
 
+    arrays: Buffers
+    """Buffers as kernels take them; see `buffers.Buffers`."""
+
     def __init__(
         self,
         num_games: int,
@@ -54,7 +57,7 @@ class Batch(BaseBatch[Tensor]):
         if check not in ("now", "later"):
             raise ValueError(f"check must be now or later, not {check!r}")
         self._gpu, self.dtype, self._checks_now = find_gpu(device), getattr(torch, dtype), check == "now"
-        self.device = self._gpu.device
+        self.device, self._dtype_name = self._gpu.device, dtype
         self.faults = torch.zeros(1, dtype=torch.int64, device=self.device)
         options = {"seed": seed, "reward": reward, "open_mice": open_mice, "record": record, "autoreset": autoreset}
         super().__init__(num_games, num_players, setup=setup, **options)
@@ -63,9 +66,6 @@ class Batch(BaseBatch[Tensor]):
     def num_players(self) -> Tensor:
         """Number of seats in each of the B games, int16 [B]."""
         return self.states[:, 0]
-
-    arrays: Buffers
-    """Buffers as kernels take them; see `buffers.Buffers`."""
 
     def show(self) -> None:
         """Write the observations and action masks anew, after a kernel of one's own has changed the games."""
@@ -99,7 +99,7 @@ class Batch(BaseBatch[Tensor]):
 
     def _allocate(self, *, record: bool) -> Any:
         host = allocate(self.setups, record=record)
-        host = host._replace(observations=host.observations.astype(str(self.dtype).removeprefix("torch.")))
+        host = host._replace(observations=host.observations.astype(self._dtype_name))
         tensors: dict[str, Any] = {name: self._create_tensor(name, array) for name, array in host._asdict().items()}
         self.arrays = Buffers(
             **{name: (self.take_states if name in STATES else self.take)(tensor) for name, tensor in tensors.items()}
@@ -242,8 +242,7 @@ class Batch(BaseBatch[Tensor]):
             return torch.empty((size, self.num_games), dtype=self.dtype, device=self.device).T
         found = (out.shape, out.dtype, out.device) if isinstance(out, Tensor) else None
         if found != ((self.num_games, size), self.dtype, self.device):
-            kind = str(self.dtype).removeprefix("torch.")
-            raise ValueError(f"out must be a tensor {kind} {[self.num_games, size]} on {self.device}")
+            raise ValueError(f"out must be a tensor {self._dtype_name} {[self.num_games, size]} on {self.device}")
         return out
 
 
