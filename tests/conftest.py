@@ -35,6 +35,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     places |= {} if os.environ.get("FELICITY_GPU") else {"gpu": "without FELICITY_GPU"}
     with_compiler = os.environ.get("FELICITY_GPU") == "translated"
     places |= {} if with_compiler else {"compiler": "without FELICITY_GPU=translated"}
+    places |= {} if os.environ.get("FELICITY_GPU") == "device" else {"device": "without FELICITY_GPU=device"}
     marks = {item: mark for item in items for name in places if (mark := item.get_closest_marker(name))}
     reasons = Counter(f"{places[mark.name]}: {mark.args[0]}" for mark in marks.values())
     config.stash[DESELECTED] = reasons

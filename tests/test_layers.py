@@ -56,7 +56,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__init__", "algorithms", "priors", "opponents", "sampling"),
         ("config", "networks"),
         ("storage", "initial_policy", "rollout"),
-        ("trainer", "shards", "gpu_kernels"),
+        ("trainer", "shards", "gpu_kernels", "cuda_graphs"),
         ("own_games",),
         ("gpu_games",),
         ("maskable_ppo", "selfplay"),

@@ -3,7 +3,8 @@
 A rollout keeps states; observations are written anew for each minibatch, because they take six times the memory.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,10 @@ from felicity_env.cuda import Batch
 from felicity_env.game import MAX_SEATS
 from felicity_env.learners import NOT_COMPILED, CompiledLoop
 from train import gpu_kernels as kernels
+from train.cuda_graphs import GraphedFunction
 from train.opponents import OpponentPool
 from train.own_games import GAMES_STREAM
 from train.rollout import ORDER_STREAM, SPREAD_STEPS, Learner
-
-_STATES_AT_ONCE = 65536  # that are encoded to compute their values
 
 
 class GpuRollout:
@@ -37,6 +37,8 @@ class GpuRollout:
         self.actions = torch.empty(shape, dtype=torch.int64, device=device)
         self.log_probabilities = torch.empty(shape, dtype=torch.float32, device=device)
         self.seats = torch.empty(shape, dtype=torch.int64, device=device)
+        self.values = torch.empty(shape, dtype=torch.float32, device=device)
+        self.has_choice = torch.empty(shape, dtype=torch.bool, device=device)
         self.rewards = torch.empty((*shape, MAX_SEATS), dtype=torch.float32, device=device)
         self.terminated = torch.empty(shape, dtype=torch.bool, device=device)
 
@@ -45,31 +47,25 @@ class GpuRollout:
 
         They are those of `Rollout.prepare_data`, with states in place of observations and masks.
         """
-        states = self.states.flatten(0, 1)
-        parts = states.split(_STATES_AT_ONCE)
-        observed = (self.batch.encode(part)[0].to(self.networks) for part in parts)
-        values = torch.cat([learner.compute_values(part) for part in observed]).to(self.batch.device)
-        advantages, complete = self._compute_advantages(values.view_as(self.actions))
-        has_choice = torch.empty(len(states), dtype=torch.bool, device=self.batch.device)
-        self.batch.launch(kernels.find_choices, len(states), self.batch.take_states(states), has_choice)
+        advantages, complete = self._compute_advantages()
         data = {
-            "states": states,
-            "actions": self.actions.flatten(),
-            "log_probabilities": self.log_probabilities.flatten(),
-            "advantages": advantages.flatten(),
-            "returns": advantages.flatten() + values,
+            "states": self.states,
+            "actions": self.actions,
+            "log_probabilities": self.log_probabilities,
+            "advantages": advantages,
+            "returns": advantages + self.values,
         }
-        indices = (complete.flatten() & has_choice).nonzero().squeeze(1)
+        indices = (complete & self.has_choice).flatten().nonzero().squeeze(1)
         seed = game_seed(game_seed(self.config.seed, ORDER_STREAM, 0), update, 0)
         generator = torch.Generator(indices.device).manual_seed(seed)
         order = torch.randperm(len(indices), generator=generator, device=indices.device)
-        return {name: tensor[indices[order]] for name, tensor in data.items()}
+        return {name: tensor.flatten(0, 1)[indices[order]] for name, tensor in data.items()}
 
-    def _compute_advantages(self, values: Tensor) -> tuple[Tensor, Tensor]:
+    def _compute_advantages(self) -> tuple[Tensor, Tensor]:
         config, num_games = self.config, self.config.num_envs
-        advantages, complete = torch.empty_like(values), torch.empty_like(self.terminated)
+        advantages, complete = torch.empty_like(self.values), torch.empty_like(self.terminated)
         workspace = torch.empty((num_games, 3, MAX_SEATS), dtype=torch.float64, device=self.batch.device)
-        inputs = self.rewards, self.terminated, self.seats, values, config.gamma, config.gae_lambda
+        inputs = self.rewards, self.terminated, self.seats, self.values, config.gamma, config.gae_lambda
         self.batch.launch(kernels.compute_advantages, num_games, *inputs, advantages, complete, workspace)
         return advantages, complete
 
@@ -83,11 +79,13 @@ class GpuRollout:
 class GpuGames:
     """Games of a training run that the learner plays itself, on the GPU.
 
-    config: settings of the run. networks: device of the networks. Raises `UserError` if an opponent is not compiled.
+    config: settings of the run. networks: device of the networks. uses_graphs: whether a rollout is recorded as a CUDA
+    graph, for which the networks must be on the GPU, too. Raises `UserError` if an opponent is not compiled.
     """
 
-    def __init__(self, config: Any, networks: str) -> None:
-        self.config = config
+    def __init__(self, config: Any, networks: str, *, uses_graphs: bool) -> None:
+        self.config, self.uses_graphs = config, uses_graphs
+        self._play_rollout: Callable[[], Any] | None = None
         self.batch = self._create_batch()
         self.batch.play_random(SPREAD_STEPS)
         self._pool, self._loop = self._create_pool(), self._create_loop()
@@ -132,17 +130,31 @@ class GpuGames:
         return self.batch.take(kernels.Pool(thresholds, torch.from_numpy(numbers).to(device), opponents.num_learners))
 
     def collect(self, rollout: GpuRollout, learner: Learner) -> Iterator[float]:
-        """Write a rollout, step by step; yield before each step the part of the rollout that is done."""
-        for t in range(self.config.num_steps):
-            yield t / self.config.num_steps
-            rollout.states[t], rollout.seats[t] = self.batch.states, self.batch.seats
-            actions, logs = rollout.actions[t], rollout.log_probabilities[t]
-            logits = learner.compute_logits(self.batch.observations.to(rollout.networks)).to(self.batch.device)
-            self._launch(kernels.draw_actions, self.batch.arrays, logits, actions, logs)
-            outputs = rollout.rewards[t], rollout.terminated[t]
-            self._launch(kernels.step, *self._arrays, actions, self.batch.faults, self.config.reward_scale, *outputs)
-            self.batch.show()
+        """Write a rollout; yield once before it, because it takes a fraction of a second."""
+        yield 0.0
+        if self._play_rollout is None:
+            play = partial(self._play_steps, rollout, learner)
+            self._play_rollout = GraphedFunction(play) if self.uses_graphs else play
+        self._play_rollout()
         self.batch.check()
+
+    def _play_steps(self, rollout: GpuRollout, learner: Learner) -> dict[str, Tensor]:
+        for t in range(self.config.num_steps):
+            self._play_step(t, rollout, learner)
+        return {}
+
+    def _play_step(self, t: int, rollout: GpuRollout, learner: Learner) -> None:
+        batch = self.batch
+        rollout.states[t], rollout.seats[t] = batch.states, batch.seats
+        rollout.has_choice[t] = batch.action_masks.sum(dim=1) > 1  # a single legal action teaches nothing
+        observations = batch.observations.to(rollout.networks)
+        rollout.values[t] = learner.compute_values(observations)
+        logits = learner.compute_logits(observations).to(batch.device)
+        actions, logs = rollout.actions[t], rollout.log_probabilities[t]
+        self._launch(kernels.draw_actions, batch.arrays, logits, actions, logs)
+        outputs = rollout.rewards[t], rollout.terminated[t]
+        self._launch(kernels.step, *self._arrays, actions, batch.faults, self.config.reward_scale, *outputs)
+        batch.show()
 
     def clone(self) -> dict[str, Tensor]:
         """Return copies of the state of all games, on the GPU; `OwnGames` takes them, too, from a checkpoint."""

@@ -6,7 +6,7 @@ from agents.compiled import play_game
 from felicity_env.advantages import walk_back
 from felicity_env.buffers import acting_seed, advance
 from felicity_env.cuda.device import cuda
-from felicity_env.game import MAX_SEATS, is_legal, num_legal_actions
+from felicity_env.game import MAX_SEATS, is_legal
 from felicity_env.kernel import kernel
 from felicity_env.learners import LEARNER, NOT_COMPILED
 from train.opponents import draw_seats
@@ -109,11 +109,3 @@ def compute_advantages(rewards, terminated, seats, values, gamma, gae_lambda, ad
             complete[:, game],
             following[game],
         )
-
-
-@cuda.jit
-def find_choices(states, out):
-    """Write whether the seat to act in states[k] has more than one legal action into out[k]."""
-    k = cuda.grid(1)
-    if k < len(states):
-        out[k] = num_legal_actions(states[k]) > 1

@@ -23,7 +23,6 @@ except ImportError as error:
 INSTRUCTION_BYTES = 16  # of machine code, since Volta
 EXECUTABLE = 4  # flag of a section (ELF)
 CAPABILITY = (9, 0)  # of an H100 or H200
-CONSTANT_BYTES = 65536  # memory for constants that every GPU has (CUDA C++ Programming Guide, compute capabilities)
 
 
 class Resources(NamedTuple):
@@ -32,7 +31,8 @@ class Resources(NamedTuple):
     registers: int  # of each thread; 32-bit
     stack: int  # bytes of each thread
     spills: int  # bytes that each thread stores because it has too few registers
-    constants: int  # bytes
+    constants: int  # bytes of constant memory, which serves one address at a time
+    tables: int  # bytes of constants in global memory
     instructions: int  # of the machine code
 
 
@@ -62,9 +62,11 @@ def measure_resources(ptx: str) -> Resources:
         report = subprocess.run(command, capture_output=True, text=True, check=True).stderr
         instructions = _code_size(binary.read_bytes()) // INSTRUCTION_BYTES
     read = lambda pattern: int((re.search(pattern, report) or ["", "0"])[1])  # noqa: E731
-    constants = sum(map(int, re.findall(r"^\.const .*?\[(\d+)\]", ptx, re.MULTILINE)))
+    constants, tables = (
+        sum(map(int, re.findall(rf"^\.{space} .*?\[(\d+)\]", ptx, re.MULTILINE))) for space in ("const", "global")
+    )
     stack, spills = read(r"(\d+) bytes stack frame"), read(r"(\d+) bytes spill stores")
-    return Resources(read(r"Used (\d+) registers"), stack, spills, constants, instructions)
+    return Resources(read(r"Used (\d+) registers"), stack, spills, constants, tables, instructions)
 
 
 def count_instructions(ptx: str) -> int:

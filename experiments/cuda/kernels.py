@@ -1,9 +1,9 @@
 """Question: what do kernels for a GPU need, and what bounds them? `python -m experiments gpu-kernels`
 
-All kernels are compiled for three generations of GPUs. None may spill registers into memory, or have more constants
-than fit. What the threads of the engine's two kernels execute and store is counted, and gives an upper bound of their
-rate on an H200 by the rate at which it issues instructions and writes memory. No GPU is needed, and none has measured
-these rates. Needs the extra `cuda-compiler` and gcc.
+All kernels are compiled for three generations of GPUs. None may spill registers into memory, or read constant memory,
+which serves one thread of a warp at a time. What the threads of the engine's two kernels execute and store is counted,
+and gives an upper bound of their rate on an H200 by the rate at which it issues instructions and writes memory. No GPU
+is needed, and these bounds are no measurement. Needs the extra `cuda-compiler` and gcc.
 """
 
 import time
@@ -77,7 +77,6 @@ def list_kernels(batch: Batch) -> dict[str, tuple[Any, tuple[Any, ...]]]:
             (b, settings, loop, pool, games, faults, 1.0, rewards[0], truths),
         ),
         "training: draw_actions": (gpu_kernels.draw_actions, (b, logits, games, floats)),
-        "training: find_choices": (gpu_kernels.find_choices, (b.states, truths)),
         "training: compute_advantages": (
             gpu_kernels.compute_advantages,
             (*history, 1.0, 0.95, history[3], history[1], workspace),
@@ -87,7 +86,7 @@ def list_kernels(batch: Batch) -> dict[str, tuple[Any, tuple[Any, ...]]]:
 
 def main(config: Config) -> None:
     """Compile and count, store the result, and raise `UserError` if a kernel does not fit a GPU."""
-    from experiments.cuda.compiled_kernels import CONSTANT_BYTES, compile_kernel, measure_resources
+    from experiments.cuda.compiled_kernels import compile_kernel, measure_resources
 
     started, console, resources, faults = time.monotonic(), Console(), {}, []
     for capability in CAPABILITIES:
@@ -99,7 +98,7 @@ def main(config: Config) -> None:
         resources[target] = found
         console.print(f"{target}: at most {max(each['registers'] for each in found.values())} registers")
         faults += [f"{target}: {name} spills registers" for name, each in found.items() if each["spills"]]
-        faults += [f"{target}: {name}: constants" for name, each in found.items() if each["constants"] > CONSTANT_BYTES]
+        faults += [f"{target}: {name} reads constant memory" for name, each in found.items() if each["constants"]]
     model = estimate_rates(config, resources["sm_90"])
     write_result("gpu_kernels", config, {"resources": resources, "model": model}, started=started)
     if faults:

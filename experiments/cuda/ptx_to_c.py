@@ -1,7 +1,7 @@
 """Translation of PTX, what NVIDIA's compiler makes of a kernel, to C, so that a machine without a GPU can run it.
 
 Only the instructions that occur in kernels of this project are known; any other raises `ValueError`. A register becomes
-a variable of its width, a label stays a label, and constants become an array. The C function `run` calls the kernel for
+a variable of its width, a label stays a label, and a table becomes an array. The C function `run` calls the kernel for
 each thread, one after the other. https://docs.nvidia.com/cuda/parallel-thread-execution
 """
 
@@ -44,10 +44,10 @@ def translate(ptx: str) -> str:
 
     arguments: array of uint64_t with the kernel's arguments in their order.
     """
-    constants = re.findall(r"^\.const .*?\.b8 (\S+)\[(\d+)\] = \{(.*?)\};", ptx, re.MULTILINE)
+    tables = re.findall(r"^\.global .*?\.b8 (\S+)\[(\d+)\] = \{(.*?)\};", ptx, re.MULTILINE)
     head, body = ptx[ptx.index(".entry") :].split("{", 1)
     parameters = re.findall(r"\.param \.(\w+) (\S+?)[,\s]", head + "\n")
-    lines = [f"static const uint8_t {_name(name)}[{size}] = {{{values}}};" for name, size, values in constants]
+    lines = [f"static const uint8_t {_name(name)}[{size}] = {{{values}}};" for name, size, values in tables]
     lines.append("static void kernel(const uint64_t *arguments, uint32_t thread) {")
     numbers = {name: number for number, (_, name) in enumerate(parameters)}
     for line in body.rsplit("}", 1)[0].splitlines():
@@ -213,7 +213,7 @@ def _read(operand: str, kind: str) -> str:
         return f"({C_TYPES[kind]}){operand}ll" if operand != str(-(2**63)) else "INT64_MIN"
     if operand.startswith("%"):
         return f"({C_TYPES[kind]}){_name(operand)}"
-    return f"(uint64_t){_name(operand)}"  # the address of an array of constants
+    return f"(uint64_t){_name(operand)}"  # the address of a table
 
 
 def _address(operand: str) -> str:

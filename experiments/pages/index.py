@@ -241,10 +241,9 @@ def _answer_gpu_kernels(results: Sequence[Result]) -> str:
 
 def _answer_gpu_speed(results: Sequence[Result]) -> str:
     found = results[0]["results"]
-    best = max(rate["value"] for rate in found["engine"].values())
-    return (
-        f"{best / 1e6:,.0f} million decisions/s played, {found['training']['value'] / 1e6:.1f} learned ({found['gpu']})"
-    )
+    best = max(rate["value"] for rates in found["engine"].values() for rate in rates.values())
+    learned = ", ".join(f"{rate['value'] / 1e6:.1f} with {epochs} passes" for epochs, rate in found["training"].items())
+    return f"{best / 1e6:,.0f} million decisions/s played; learned: {learned} ({found['gpu']})"
 
 
 def _answer_data_parallel(results: Sequence[Result]) -> str:

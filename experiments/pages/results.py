@@ -380,8 +380,8 @@ def render_gpu_kernels() -> str:
     for name, needs in found["sm_90"].items():
         registers = ", ".join(str(found[target][name]["registers"]) for target in targets)
         spills = sum(found[target][name]["spills"] for target in targets)
-        rows.append((f"`{name}`", registers, f"{spills}", f"{needs['constants']:,}", f"{needs['instructions']:,}"))
-    head = ("kernel", f"registers a thread ({', '.join(targets)})", "spilled bytes", "constants, bytes", "instructions")
+        rows.append((f"`{name}`", registers, f"{spills}", f"{needs['tables']:,}", f"{needs['instructions']:,}"))
+    head = ("kernel", f"registers a thread ({', '.join(targets)})", "spilled bytes", "tables, bytes", "instructions")
     bounds = [
         (
             f"`{row['kernel']}`, arrays by {row['layout']}",

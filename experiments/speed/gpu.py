@@ -1,13 +1,13 @@
 """Question: how fast is a GPU? `python -m experiments gpu-speed`
 
-The engine plays random actions in batches of several sizes, with the observation and the mask of each decision. The
-trainer, with its games and its networks on the GPU, learns with networks of a certain size. Every time ends when the
-GPU has done its work. Needs a GPU and the extra `cuda`.
+The engine plays random actions in batches of several sizes, with the observation and the mask of each decision, and
+also as a CUDA graph. The trainer, with its games and its networks on the GPU, learns from each rollout once or several
+times. Every time ends when the GPU has done its work. Needs a GPU, the extra `cuda` and a C compiler.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Literal
@@ -28,7 +28,7 @@ class Config:
     resumes: ClassVar[bool] = False
     num_games: tuple[int, ...] = (65_536, 262_144, 1_048_576)
     """Numbers of games in a batch."""
-    num_steps: int = 100
+    num_steps: int = 50
     """Number of steps of a batch in each measurement."""
     dtype: Literal["float32", "float16"] = "float32"
     """Number type of the observations."""
@@ -38,6 +38,8 @@ class Config:
     """Number of games in training."""
     batch_size: int = 65_536
     """Number of decisions in a minibatch of training."""
+    update_epochs: tuple[int, ...] = (1, 2, 4)
+    """Numbers of passes over each rollout; the rate of training is measured with each."""
     repetitions: int = 7
     """Number of measurements of each rate."""
 
@@ -45,44 +47,58 @@ class Config:
         check_at_least(self, num_steps=1, num_envs=2, batch_size=1, repetitions=2)
 
 
-def measure_rates(work: Callable[[], int], synchronize: Callable[[], Any], repetitions: int) -> dict[str, float]:
-    """Return how many decisions a second `work` makes, which returns their number; the first call does not count."""
-    work()
+def measure_rates(work: Callable[[], int], repetitions: int) -> dict[str, float]:
+    """Return how many decisions a second `work` makes, which returns their number; two calls come before."""
     rates = []
-    for _ in range(repetitions):
-        synchronize()
+    for number in range(2 + repetitions):
+        torch.cuda.synchronize()
         started = time.perf_counter()
         decisions = work()
-        synchronize()
-        rates.append(decisions / (time.perf_counter() - started))
+        torch.cuda.synchronize()
+        if number >= 2:  # the first call compiles, and the second records graphs
+            rates.append(decisions / (time.perf_counter() - started))
     return median_interval(rates)
 
 
-def measure_engine(config: Config, num_games: int, synchronize: Callable[[], Any]) -> dict[str, float]:
-    """Return the decisions a second of random games, with the observation and the mask of each."""
+def measure_engine(config: Config, num_games: int) -> dict[str, dict[str, float]]:
+    """Return the decisions a second of random games, with the observation and the mask of each: eager and graphed."""
     from felicity_env.cuda import Batch
 
     batch = Batch(num_games, 4, seed=0, dtype=config.dtype, check="later")
 
-    def work() -> int:
+    def play() -> int:
         batch.play_random(config.num_steps)
         return num_games * config.num_steps
 
-    return measure_rates(work, synchronize, config.repetitions)
+    eager = measure_rates(play, config.repetitions)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        play()
+
+    def replay() -> int:
+        graph.replay()
+        return num_games * config.num_steps
+
+    return {"eager": eager, "graphed": measure_rates(replay, config.repetitions)}
 
 
-def measure_training(config: Config, synchronize: Callable[[], Any]) -> dict[str, float]:
-    """Return the decisions a second that a run of self-play learns from."""
+def measure_training(config: Config) -> dict[int, dict[str, float]]:
+    """Return the decisions a second that a run of self-play learns from, by the number of passes over a rollout."""
     sizes = {name: getattr(config, name) for name in ("hidden_sizes", "num_envs", "batch_size")}
+    rates = {}
     with TemporaryDirectory() as folder:
-        trainer = SelfplayTrainer(SelfplayConfig(games="cuda", mix=("self=1",), **sizes), Path(folder))
+        settings = SelfplayConfig(games="cuda", mix=("self=1",), torch_compile=True, **sizes)
+        trainer = SelfplayTrainer(settings, Path(folder))
 
-        def work() -> int:
+        def learn() -> int:
             before = trainer.timesteps
             trainer.run_iteration()
             return trainer.timesteps - before
 
-        return measure_rates(work, synchronize, config.repetitions)
+        for epochs in config.update_epochs:
+            trainer.config = replace(settings, update_epochs=epochs)
+            rates[epochs] = measure_rates(learn, config.repetitions)
+    return rates
 
 
 def main(config: Config) -> None:
@@ -92,7 +108,10 @@ def main(config: Config) -> None:
     started, console = time.monotonic(), Console()
     results: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "engine": {}}
     for num_games in config.num_games:
-        results["engine"][num_games] = measure_engine(config, num_games, torch.cuda.synchronize)
-        console.print(f"{num_games:,} games: {results['engine'][num_games]['value'] / 1e6:,.0f} M decisions/s")
-    results["training"] = measure_training(config, torch.cuda.synchronize)
+        results["engine"][num_games] = rates = measure_engine(config, num_games)
+        texts = ", ".join(f"{rate['value'] / 1e6:,.0f} M decisions/s {way}" for way, rate in rates.items())
+        console.print(f"{num_games:,} games: {texts}")
+    results["training"] = measure_training(config)
+    for epochs, rate in results["training"].items():
+        console.print(f"training, {epochs} passes: {rate['value'] / 1e6:.1f} M decisions/s")
     write_result("gpu_speed", config, results, started=started)

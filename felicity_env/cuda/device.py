@@ -3,8 +3,10 @@
 The kernels run in order with all that torch does there, so nothing has to wait.
 """
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+from unittest.mock import patch
 
 import numba.core.config
 import torch
@@ -13,6 +15,29 @@ from numba import cuda as _cuda
 cuda: Any = _cuda  # its functions have no types
 _CONFIG: Any = numba.core.config
 _THREADS_A_BLOCK = 128
+
+
+def _keep_tables_in_global_memory() -> None:
+    """Let numba-cuda compile arrays of constants into global memory, where it compiles them into constant memory.
+
+    Constant memory serves one address at a time, and the threads of a warp look up different rows of a table: there the
+    kernel that writes observations takes several times as long.
+    """
+    context: Any = import_module("numba.cuda.target").CUDATargetContext
+    spaces: Any = import_module("numba.cuda.cudadrv.nvvm")
+    make_constant_array = context.make_constant_array
+
+    def make_global_array(self: Any, builder: Any, kind: Any, array: Any) -> Any:
+        with patch.object(spaces, "ADDRSPACE_CONSTANT", spaces.ADDRSPACE_GLOBAL):
+            return make_constant_array(self, builder, kind, array)
+
+    context.make_constant_array = make_global_array
+
+
+if find_spec("numba_cuda") and not _CONFIG.ENABLE_CUDASIM:
+    _keep_tables_in_global_memory()
+    _CUDA_CONFIG: Any = import_module("numba.cuda.core.config")
+    _CUDA_CONFIG.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a batch may have few games
 
 
 class Gpu:
