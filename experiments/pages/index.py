@@ -50,8 +50,10 @@ def _stem(question: str) -> str:
 
 def list_results(question: str) -> list[str]:
     """Return the names (files without `.json`) of the results that are stored for a question."""
-    stem = _stem(question)
-    return sorted(path.stem for path in RESULTS.glob(f"{stem}*.json") if path.stem == stem or stem in SEVERAL)
+    stem, stems = _stem(question), {_stem(each) for each in ANSWERS}
+    longer = tuple(f"{each}_" for each in stems if each.startswith(f"{stem}_"))  # questions such as reference-strength
+    names = sorted(path.stem for path in RESULTS.glob(f"{stem}*.json") if path.stem == stem or stem in SEVERAL)
+    return [name for name in names if name not in stems - {stem} and not name.startswith(longer)]
 
 
 def count_minutes(stored: Result) -> float:
@@ -322,9 +324,13 @@ def _answer_soundness(results: Sequence[Result]) -> str:
 
 
 def _answer_reference(results: Sequence[Result]) -> str:
-    result = results[0]["results"]
-    decisions, hours = result["curve"][-1]["timesteps"], result["minutes"] / 60
-    return f"trained on {decisions / 1e6:.0f} million decisions in {hours:.1f} hours"
+    texts = []
+    for stored in results:
+        found = stored["results"]
+        device = found.get("gpu", f"{stored['machine']['cores']} cores")
+        decisions = f"{found['curve'][-1]['timesteps'] / 1e6:,.0f} million decisions"
+        texts.append(f"{decisions} in {found['minutes']:.0f} minutes on {device}")
+    return f"trained on {'; '.join(texts)}"
 
 
 def _answer_tune(results: Sequence[Result]) -> str:
@@ -406,5 +412,11 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "reference": _answer_reference,
     "tune": _answer_tune,
 }
-SEVERAL = ("exploit", "reference_strength", "strangers", "first_player")  # a result for each target, setup or algorithm
+SEVERAL = (
+    "exploit",
+    "reference",
+    "reference_strength",
+    "strangers",
+    "first_player",
+)  # results for several targets, ...
 INDEX_PARTS: dict[str, Callable[[], str]] = {"index": render_index}

@@ -23,7 +23,7 @@ def test_one_command_trains_the_reference_player_for_all_numbers_of_players(tmp_
     config = read_config(run / "config.json")
     assert [setup.seats for setup in config.setups] == [3, 4, 5]
     assert config.weights == {"self": 1.0}
-    written = json.loads((stored / "reference.json").read_text())["results"]
+    written = json.loads((stored / "reference_cpu.json").read_text())["results"]
     assert written["curve"] == json.loads((run / "learning_curve.json").read_text())
     assert len(list((run / "policies").iterdir())) == len(written["curve"])
     assert f"net:{run / 'net'}" in capsys.readouterr().out
