@@ -70,8 +70,8 @@ class SelfplayConfig(Config):
     """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it. A
     run keeps it on other machines."""
     torch_compile: bool = False
-    """Compile the networks and the loss with torch.compile for a GPU; no effect on a CPU. This takes half a minute at
-    the start and needs a C compiler; then an update takes about two thirds of the time."""
+    """Compile the networks and the loss with torch.compile for a GPU, which makes updates faster; no effect on a CPU.
+    This takes half a minute at the start and needs a C compiler."""
     raises: bool = False
     """Compute the logit of a bid as the sum of two outputs: one for the bid, one for its raise over the highest bid."""
     observation_version: int = OBSERVATION_VERSION

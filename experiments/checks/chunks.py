@@ -48,13 +48,15 @@ def run_check(
     *,
     source: str,
     judge: Callable[[Mapping[str, int]], Mapping[str, int]] = lambda counts: {},
+    question: str | None = None,
 ) -> None:
     """Run the chunks of a check that are not done yet, store the result, and raise `UserError` if there are faults.
 
     config: settings with the folder `out`, where the results of finished chunks are stored. source: path of the
     module of the check. Raises `UserError` too if the stored chunks were made with other settings, or if the code of
     that module or of a module that it imports has changed since. judge: function that receives the counts of all
-    chunks together and returns the numbers of those faults, by name, that only these counts can show.
+    chunks together and returns the numbers of those faults, by name, that only these counts can show. question: see
+    `write_result`.
     """
     console, path = Console(), config.out / STATE_FILE
     config.out.mkdir(parents=True, exist_ok=True)
@@ -72,7 +74,7 @@ def run_check(
     faults = {**state["faults"], **judge(state["counts"])}
     counts = {key: state[key] for key in ("counts", "faulty_chunks")}
     results = {**counts, "faults": faults, "code": origin["code"]}
-    write_result(name, config, results, started=time.monotonic() - state["seconds"])
+    write_result(name, config, results, started=time.monotonic() - state["seconds"], question=question)
     if found := list_faults(results):
         raise UserError("; ".join(found))
 

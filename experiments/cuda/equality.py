@@ -66,4 +66,11 @@ def main(config: Config) -> None:
             return compare(k, GAMES, config.gpu, play_on_gpu(config, k))
         return compare(k, SIMULATED_GAMES, "simulator", digest_in_simulator(k, SIMULATED_GAMES))
 
-    run_check("gpu_equality", config, compare_chunk, on_gpu + simulated, source=__file__)
+    run_check(
+        f"gpu_equality_{config.gpu}",
+        config,
+        compare_chunk,
+        on_gpu + simulated,
+        source=__file__,
+        question="gpu-equality",
+    )

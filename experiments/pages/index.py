@@ -244,8 +244,9 @@ def _answer_gpu_kernels(results: Sequence[Result]) -> str:
 def _answer_gpu_speed(results: Sequence[Result]) -> str:
     found = results[0]["results"]
     best = max(rate["value"] for rates in found["engine"].values() for rate in rates.values())
-    learned = ", ".join(f"{rate['value'] / 1e6:.1f} with {epochs} passes" for epochs, rate in found["training"].items())
-    return f"{best / 1e6:,.0f} million decisions/s played; learned: {learned} ({found['gpu']})"
+    passes = " / ".join(found["training"])
+    learned = " / ".join(f"{rate['value'] / 1e6:.1f}" for rate in found["training"].values())
+    return f"{best / 1e6:,.0f} million decisions/s played, {learned} learned with {passes} passes ({found['gpu']})"
 
 
 def _answer_data_parallel(results: Sequence[Result]) -> str:
@@ -271,6 +272,17 @@ def _answer_check(text: str, subjects: Mapping[str, str]) -> Callable[[Sequence[
         return f"{checked}: {text}" if not faults else f"no: {checked}; {'; '.join(faults)}"
 
     return answer
+
+
+def _answer_gpu_equality(results: Sequence[Result]) -> str:
+    texts = []
+    for stored in results:
+        place = {"device": "on a GPU", "translated": "by kernels translated to C"}[stored["config"]["gpu"]]
+        subjects = {"compiled": f"decisions {place}"}
+        if stored["config"]["simulated"]:
+            subjects["simulated"] = "in Numba's simulator"
+        texts.append(_answer_check("every buffer has the same bytes as on the CPU after each step", subjects)([stored]))
+    return "; ".join(texts)
 
 
 def _answer_endurance(results: Sequence[Result]) -> str:
@@ -399,10 +411,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
             "commands": "commands killed",
         },
     ),
-    "gpu-equality": _answer_check(
-        "every buffer has the same bytes as on the CPU after each step",
-        {"compiled": "decisions by compiled kernels", "simulated": "in Numba's simulator"},
-    ),
+    "gpu-equality": _answer_gpu_equality,
     "kills": _answer_check(
         "all ended with the same bits as runs that were never killed, and no process was left",
         {"kills of training": "kills of training runs", "kills of tournaments": "of tournaments"},
@@ -412,11 +421,6 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "reference": _answer_reference,
     "tune": _answer_tune,
 }
-SEVERAL = (
-    "exploit",
-    "reference",
-    "reference_strength",
-    "strangers",
-    "first_player",
-)  # results for several targets, ...
+# Questions with several results, such as one for each setup:
+SEVERAL = ("exploit", "first_player", "gpu_equality", "reference", "reference_strength", "strangers")
 INDEX_PARTS: dict[str, Callable[[], str]] = {"index": render_index}

@@ -398,6 +398,45 @@ def render_gpu_kernels() -> str:
     return format_table(head, rows) + "\n\n" + _with_source((*counted, *times), bounds, stored)
 
 
+def render_gpu_speed() -> str:
+    """Return a Markdown table of the rates of the engine and of training on a GPU."""
+    stored = read_result("gpu_speed")
+    found, config = stored["results"], stored["config"]
+    ways = {"eager": "kernels launched one by one", "graphed": "as a CUDA graph"}
+    rows = [
+        (f"random games, {int(num_games):,} at once, {ways[way]}", format_estimate(_to_millions(rate), 0))
+        for num_games, rates in found["engine"].items()
+        for way, rate in rates.items()
+    ]
+    sizes = f"hidden layers {' x '.join(map(str, config['hidden_sizes']))}, {config['num_envs']:,} games"
+    rows += [
+        (f"self-play, {sizes}, passes over each rollout: {epochs}", format_estimate(_to_millions(rate), 1))
+        for epochs, rate in found["training"].items()
+    ]
+    return _with_source((found["gpu"], "million decisions/s"), rows, stored)
+
+
+def _to_millions(rate: Mapping[str, float]) -> dict[str, float]:
+    return {name: rate[name] / 1e6 for name in ("value", "low", "high")}
+
+
+def render_reference_speed() -> str:
+    """Return a Markdown table of what the recipe of the reference player takes on a CPU and on a GPU."""
+    stored = {device: read_result(f"reference_{device}") for device in ("cpu", "cuda")}
+    devices = {
+        device: each["results"].get("gpu", f"{each['machine']['cores']} cores") for device, each in stored.items()
+    }
+    rows = []
+    for device, each in stored.items():
+        for point in each["results"]["curve"][5::5]:
+            (four,) = (result for result in point["results"] if result["setup"] == "standard-4")
+            shares = [f"{share['value']:.2f}" for share in four["win_share"].values()]
+            rows.append((devices[device], f"{point['timesteps'] / 1e6:,.0f}", f"{point['seconds'] / 60:.1f}", *shares))
+    against = [f"alone among three `{code}`" for code in four["win_share"]]
+    head = ("machine", "million decisions", "minutes, with the curve", *against)
+    return format_table(head, rows) + "\n\n" + "\n\n".join(map(format_source, stored.values()))
+
+
 def render_training_speed() -> str:
     """Return a Markdown table of the fraction of training time that the passes through the networks take."""
     stored = read_result("training_speed")

@@ -1,11 +1,13 @@
 """What only a GPU can show: CUDA graphs, networks on the GPU, and that nothing waits for it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
+from tests.support.paths import ROOT
 from tests.support.selfplay_runs import create_trainer
 
 torch = pytest.importorskip("torch")
@@ -62,6 +64,11 @@ def test_a_step_of_a_batch_can_be_recorded_as_a_cuda_graph():
         assert torch.equal(tensor, getattr(graphed.buffers, name)), name
 
 
+def test_the_examples_of_the_page_run_as_written():
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "gpu.md").read_text(), re.DOTALL)
+    exec(compile("\n".join(examples), "gpu.md", "exec"), {"__name__": "__main__"})
+
+
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype feature")
 def test_neither_a_step_of_a_batch_nor_an_update_waits_for_the_gpu(tmp_path):
     batch = cuda.Batch(300, 4, seed=0, check="later")
@@ -106,6 +113,8 @@ def test_a_resumed_run_on_a_gpu_goes_on_as_if_it_had_not_stopped(tmp_path):
     assert_same_weights(whole, resumed)
 
 
+@pytest.mark.filterwarnings("default:`torch.jit.script_method` is deprecated")
+@pytest.mark.filterwarnings("default:TensorFloat32 tensor cores")
 def test_training_can_be_compiled(tmp_path):
     compiled, plain = (
         create_trainer(tmp_path / str(torch_compile), torch_compile=torch_compile, **SMALL)

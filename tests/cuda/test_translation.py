@@ -58,6 +58,6 @@ def test_a_warp_issues_what_its_threads_execute_together_and_its_stores_share_se
     assert flat.sectors == pytest.approx(0.25, abs=0.05)  # 8 bytes a thread, 32 a sector
 
 
-def test_the_example_of_the_page_runs_as_written():
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "gpu.md").read_text(), re.DOTALL)
-    exec(compile(example, "gpu.md", "exec"), {"__name__": "__main__"})
+def test_the_first_example_of_the_page_runs_as_written():
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "gpu.md").read_text(), re.DOTALL)
+    exec(compile(examples[0], "gpu.md", "exec"), {"__name__": "__main__"})
