@@ -422,19 +422,22 @@ def _to_millions(rate: Mapping[str, float]) -> dict[str, float]:
 
 def render_reference_speed() -> str:
     """Return a Markdown table of what the recipe of the reference player takes on a CPU and on a GPU."""
-    stored = {device: read_result(f"reference_{device}") for device in ("cpu", "cuda")}
-    devices = {
-        device: each["results"].get("gpu", f"{each['machine']['cores']} cores") for device, each in stored.items()
-    }
-    rows = []
-    for device, each in stored.items():
+    stored = [read_result(f"reference_{device}") for device in ("cpu", "cuda")]
+    rows: list[dict[str, object]] = []
+    for each in stored:
+        machine = each["results"].get("gpu", f"{each['machine']['cores']} cores")
         for point in each["results"]["curve"][5::5]:
-            (four,) = (result for result in point["results"] if result["setup"] == "standard-4")
-            shares = [f"{share['value']:.2f}" for share in four["win_share"].values()]
-            rows.append((devices[device], f"{point['timesteps'] / 1e6:,.0f}", f"{point['seconds'] / 60:.1f}", *shares))
-    against = [f"alone among three `{code}`" for code in four["win_share"]]
-    head = ("machine", "million decisions", "minutes, with the curve", *against)
-    return format_table(head, rows) + "\n\n" + "\n\n".join(map(format_source, stored.values()))
+            (result,) = (result for result in point["results"] if result["setup"] == "standard-4")
+            rows.append(
+                {
+                    "machine": machine,
+                    "million decisions": f"{point['timesteps'] / 1e6:,.0f}",
+                    "minutes, with the curve": f"{point['seconds'] / 60:.1f}",
+                    **{f"alone among three `{code}`": f"{s['value']:.2f}" for code, s in result["win_share"].items()},
+                }
+            )
+    table = format_table(list(rows[0]), [list(row.values()) for row in rows])
+    return "\n\n".join([table, *map(format_source, stored)])
 
 
 def render_training_speed() -> str:
