@@ -179,8 +179,9 @@ class SelfplayTrainer:
 
     def _create_optimizer(self) -> torch.optim.Adam:
         rate = self.config.learning_rate
-        is_recorded = {"lr": torch.tensor(rate, device=self.device), "capturable": True}  # see `train.cuda_graphs`
-        options: dict[str, Any] = is_recorded if self.uses_graphs else {"lr": rate}
+        options: dict[str, Any] = {"lr": rate}
+        if self.uses_graphs:  # a graph reads the rate from a tensor; see `train.cuda_graphs`
+            options = {"lr": torch.tensor(rate, device=self.device), "capturable": True}
         return torch.optim.Adam(self.policy.parameters(), eps=1e-5, fused=True, **options)
 
     def _create_step(self) -> Callable[[dict[str, Tensor], dict[str, Tensor]], dict[str, Tensor]]:

@@ -6,7 +6,6 @@ The kernels run in order with all that torch does there, so nothing has to wait.
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
-from unittest.mock import patch
 
 import numba.core.config
 import torch
@@ -28,8 +27,11 @@ def _keep_tables_in_global_memory() -> None:
     make_constant_array = context.make_constant_array
 
     def make_global_array(self: Any, builder: Any, kind: Any, array: Any) -> Any:
-        with patch.object(spaces, "ADDRSPACE_CONSTANT", spaces.ADDRSPACE_GLOBAL):
+        usual, spaces.ADDRSPACE_CONSTANT = spaces.ADDRSPACE_CONSTANT, spaces.ADDRSPACE_GLOBAL
+        try:
             return make_constant_array(self, builder, kind, array)
+        finally:
+            spaces.ADDRSPACE_CONSTANT = usual
 
     context.make_constant_array = make_global_array
 
