@@ -39,6 +39,15 @@ def test_what_is_missing_is_said_in_a_line(prepare, message):
     assert message in last
 
 
+def test_a_check_on_a_gpu_that_is_not_there_ends_with_a_line(tmp_path):
+    code = "import torch; torch.version.cuda = None; from experiments.__main__ import main; raise SystemExit(main())"
+    done = run_python("-c", code, "gpu-equality", "--gpu", "device", "--out", str(tmp_path / "run"))
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: --gpu device: felicity_env.cuda needs torch with CUDA, and this torch is a build for CPUs only\n"
+    )
+
+
 def test_a_missing_extra_is_named():
     code = "import sys; sys.modules['torch'] = None; import felicity_env.cuda"
     last = run_python("-c", code).stderr.splitlines()[-1]
