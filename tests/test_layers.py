@@ -53,10 +53,10 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__main__",),
     ),
     "train": (
-        ("__init__", "algorithms", "priors", "opponents", "sampling"),
+        ("__init__", "algorithms", "priors", "opponents", "sampling", "compilation", "cuda_graphs"),
         ("config", "networks"),
         ("storage", "initial_policy", "rollout"),
-        ("trainer", "shards", "gpu_kernels", "cuda_graphs"),
+        ("trainer", "shards", "gpu_kernels"),
         ("own_games",),
         ("gpu_games",),
         ("maskable_ppo", "selfplay"),
@@ -64,7 +64,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__main__",),
     ),
     "experiments": (
-        ("__init__", "questions", "results", "runs"),
+        ("__init__", "questions", "results", "runs", "gpu"),
         ("game",),
         ("checks", "recipes", "speed", "strength"),
         ("cuda", "exact", "training"),

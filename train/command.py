@@ -2,7 +2,8 @@
 
 import json
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ from agents.policy_file import policy_json
 from agents.tools.command import python_command
 from agents.tools.files import UserError, lock_folder, write_json
 from agents.tools.options import read_settings
+from agents.tools.settings import option_name
 from agents.tools.startup import INTERRUPTED
 from agents.tools.threads import use_one_blas_thread
 from felicity_env.kernel import MAX_THREADS
@@ -24,9 +26,9 @@ from train.config import Config, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
 from train.trainer import Progress, Trainer
 
-PLACES = ("games", "workers", "ray")  # settings that say where a run plays
+PLACES = ("games", "workers", "ray", "torch_compile")  # settings that say where, or how fast, a run plays and learns
 # options that a resumed run may get
-WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", "--log-to", *(f"--{name}" for name in PLACES))
+WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", "--log-to", *map(option_name, PLACES))
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
@@ -91,9 +93,15 @@ def _continue(config: Config, total: int | None, console: Console) -> int:
 
 
 def _create_trainer(config: Config, folder: Path) -> Trainer:
-    """Create the trainer of a training run; raise `UserError` if the machine has too little memory for the run."""
-    try:
+    with _explain_memory():
         return load_trainer(config.algorithm)(config, folder)
+
+
+@contextmanager
+def _explain_memory() -> Iterator[None]:
+    """Turn an error because memory is missing, on the host or on a GPU, into a `UserError` (context manager)."""
+    try:
+        yield
     except (MemoryError, RuntimeError) as error:
         words = ("alloc", "memory", "overflow")  # torch has no error of its own for memory
         if isinstance(error, MemoryError) or any(word in str(error) for word in words):
@@ -130,7 +138,7 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
 
 
 def _choose_places(given: Config, config: Config) -> dict[str, Any]:
-    """Return the settings of this command that say where a resumed run plays, {name: value}.
+    """Return the settings of this command that say where, or how fast, a resumed run plays and learns, {name: value}.
 
     given: the settings of this command. config: those of the run. Raises `UserError` if the run's algorithm has no such
     setting.
@@ -139,7 +147,7 @@ def _choose_places(given: Config, config: Config) -> dict[str, Any]:
     named = {
         name: getattr(given, name) for name in PLACES if getattr(given, name, None) != getattr(default, name, None)
     }
-    if foreign := [f"--{name}" for name in named if not hasattr(config, name)]:
+    if foreign := [option_name(name) for name in named if not hasattr(config, name)]:
         raise UserError(f"{config.algorithm}, with which this run learns, has no {', '.join(foreign)}")
     return {name: getattr(given, name) for name in PLACES if hasattr(config, name)}
 
@@ -182,7 +190,7 @@ def _learn(trainer: Trainer, console: Console) -> int:
     _print(console, f"run folder {folder}   (Ctrl-C saves and stops)")
     size = run.config.rollout_size
     _print(console, f"the run ends with the first update at {total:,} decisions or more; an update has up to {size:,}")
-    with Progress(console, total, trainer.timesteps) as progress:
+    with _explain_memory(), Progress(console, total, trainer.timesteps) as progress:
         is_finished = trainer.learn(progress)
     if not is_finished:
         quoted = shlex.quote(str(folder))

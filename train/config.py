@@ -40,6 +40,7 @@ NOT_STORED = (
     "workers",
     "ray",
     "games",
+    "torch_compile",
 )  # no part of what is learned
 MAX_SIZE = 2**31 - 1  # larger sizes overflow when memory is requested, instead of being refused
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
@@ -67,7 +68,7 @@ class Config(SeveralSetups):
     """Folder to create for the run, or an empty one. Default: a new folder in `runs/`."""
     resume: Path | None = None
     """Folder of a stopped or finished run to continue with its stored settings. Only --total-timesteps (a new, larger
-    total), --threads, --games, --workers, --ray, --log-to and --allow may be given with it."""
+    total), --threads, --games, --torch-compile, --workers, --ray, --log-to and --allow may be given with it."""
     allow: tuple[str, ...] = ()
     """Codes of players in modules of your own that a resumed run may import; without it only built-in players play."""
 

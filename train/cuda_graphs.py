@@ -24,23 +24,23 @@ class Recording(NamedTuple):
 class GraphedFunction:
     """Function of tensors on a GPU that is recorded as a CUDA graph and then replayed.
 
-    The function takes dictionaries of named tensors and returns one. It may also read and write other tensors, which
-    must be the same in each call, and must not wait for the GPU. For inputs of certain shapes the first call runs the
-    function as it is, so that everything is compiled; the second call records it.
+    The function takes dictionaries of named tensors, with the same shapes in each call, and returns one dictionary. It
+    must not wait for the GPU. The first call runs it as it is, and the second records it. From then on it is replayed:
+    numbers that it read, such as settings, keep the values that they had, and so do the places of all other tensors
+    that it reads or writes. Those may be changed, but not replaced.
     """
 
     def __init__(self, function: Callable[..., Tensors]) -> None:
         self._function = function
-        self._recordings: dict[Any, Recording | None] = {}
+        self._has_run = False
+        self._recording: Recording | None = None
 
     def __call__(self, *inputs: Tensors) -> Tensors:
         """Return what the function returns for these inputs."""
-        shapes = tuple((name, tensor.shape) for each in inputs for name, tensor in each.items())
-        if shapes not in self._recordings:
-            self._recordings[shapes] = None
+        if not self._has_run:
+            self._has_run = True
             return self._run_once(inputs)
-        recording = self._recordings[shapes] or self._record(inputs)
-        self._recordings[shapes] = recording
+        recording = self._recording = self._recording or self._record(inputs)
         for known, given in zip(recording.inputs, inputs, strict=True):
             for name, tensor in given.items():
                 known[name].copy_(tensor)
@@ -48,7 +48,11 @@ class GraphedFunction:
         return {name: tensor.clone() for name, tensor in recording.outputs.items()}
 
     def _run_once(self, inputs: tuple[Tensors, ...]) -> Tensors:
-        """Run the function on a stream of its own, as what is recorded later has to be run before."""
+        """Run the function as it is, so that kernels are compiled and libraries have the memory that they keep.
+
+        This is on a stream of its own, because gradients stay with the stream on which they were first computed, and
+        the default stream cannot be recorded.
+        """
         own, current = torch.cuda.Stream(), torch.cuda.current_stream()
         own.wait_stream(current)
         with torch.cuda.stream(own):

@@ -3,8 +3,7 @@
 A rollout keeps states; observations are written anew for each minibatch, because they take six times the memory.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -80,13 +79,16 @@ class GpuGames:
     """Games of a training run that the learner plays itself, on the GPU.
 
     config: settings of the run. networks: device of the networks. uses_graphs: whether a rollout is recorded as a CUDA
-    graph, for which the networks must be on the GPU, too. Raises `UserError` if an opponent is not compiled.
+    graph, for which the networks must be on the GPU, too. Raises `UserError` if an opponent is not compiled, or if
+    networks on a GPU would play in Numba's simulator.
     """
 
     def __init__(self, config: Any, networks: str, *, uses_graphs: bool) -> None:
         self.config, self.uses_graphs = config, uses_graphs
-        self._play_rollout: Callable[[], Any] | None = None
+        self._graphed_rollout: GraphedFunction | None = None
         self.batch = self._create_batch()
+        if networks == "cuda" and self.batch.device.type != "cuda":
+            raise UserError("--games cuda in Numba's simulator needs --device cpu")
         self.batch.play_random(SPREAD_STEPS)
         self._pool, self._loop = self._create_pool(), self._create_loop()
         self._arrays = self.batch.arrays, self.batch.settings, self._loop, self._pool
@@ -130,18 +132,28 @@ class GpuGames:
         return self.batch.take(kernels.Pool(thresholds, torch.from_numpy(numbers).to(device), opponents.num_learners))
 
     def collect(self, rollout: GpuRollout, learner: Learner) -> Iterator[float]:
-        """Write a rollout; yield once before it, because it takes a fraction of a second."""
-        yield 0.0
-        if self._play_rollout is None:
-            play = partial(self._play_steps, rollout, learner)
-            self._play_rollout = GraphedFunction(play) if self.uses_graphs else play
-        self._play_rollout()
+        """Write a rollout; yield the part of it that is done before each step, and before and after a CUDA graph.
+
+        rollout, learner: the same in each call.
+        """
+        if self.uses_graphs:
+            yield 0.0
+            self._play_graph(rollout, learner)
+            yield 1.0
+        else:
+            for t in range(self.config.num_steps):
+                yield t / self.config.num_steps
+                self._play_step(t, rollout, learner)
         self.batch.check()
 
-    def _play_steps(self, rollout: GpuRollout, learner: Learner) -> dict[str, Tensor]:
-        for t in range(self.config.num_steps):
-            self._play_step(t, rollout, learner)
-        return {}
+    def _play_graph(self, rollout: GpuRollout, learner: Learner) -> None:
+        def play() -> dict[str, Tensor]:
+            for t in range(self.config.num_steps):
+                self._play_step(t, rollout, learner)
+            return {}
+
+        self._graphed_rollout = self._graphed_rollout or GraphedFunction(play)
+        self._graphed_rollout()
 
     def _play_step(self, t: int, rollout: GpuRollout, learner: Learner) -> None:
         batch = self.batch

@@ -30,6 +30,7 @@ from agents.tools.settings import check_at_least, check_not_negative, check_posi
 from felicity_env.game import PASS
 from felicity_env.observation import OBSERVATION_VERSION
 from train import storage
+from train.compilation import choose_compilation
 from train.config import Config, choose_device
 from train.cuda_graphs import GraphedFunction
 from train.initial_policy import InitialPolicy, load_initial_policy
@@ -69,9 +70,9 @@ class SelfplayConfig(Config):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the networks' matrix products; auto uses bfloat16 (16 bits) if the machine is faster with it. A
     run keeps it on other machines."""
-    torch_compile: bool = False
-    """Compile the networks and the loss with torch.compile for a GPU, which makes updates faster; no effect on a CPU.
-    This takes half a minute at the start and needs a C compiler."""
+    torch_compile: Literal["auto", "yes", "no"] = "auto"
+    """Compile updates with torch.compile, which makes them faster but takes time at the start; auto does so for
+    networks on a GPU, if a C compiler, the header Python.h and Triton are there."""
     raises: bool = False
     """Compute the logit of a bid as the sum of two outputs: one for the bid, one for its raise over the highest bid."""
     observation_version: int = OBSERVATION_VERSION
@@ -156,9 +157,9 @@ class SelfplayTrainer:
         self.uses_graphs = self.device == "cuda" and config.observation_version == OBSERVATION_VERSION
         self.optimizer = self._create_optimizer()
         self.games, self.rollout = self._create_games()
-        is_compiled = config.torch_compile and self.device == "cuda"
-        self._terms = torch.compile(self._compute_terms) if is_compiled else self._compute_terms
-        self._step = self._create_step()
+        is_compiled = choose_compilation(config.torch_compile, on_gpu=self.uses_graphs)
+        self._compute_terms_fast = torch.compile(self._compute_terms) if is_compiled else self._compute_terms
+        self._graphed_step = GraphedFunction(self.optimize_minibatch)
         self.timesteps = self.updates = 0
         self._seconds_an_iteration = 0.0
         self._games_to_save = self.games.clone()  # as they were at the beginning of the iteration
@@ -183,10 +184,6 @@ class SelfplayTrainer:
         if self.uses_graphs:  # a graph reads the rate from a tensor; see `train.cuda_graphs`
             options = {"lr": torch.tensor(rate, device=self.device), "capturable": True}
         return torch.optim.Adam(self.policy.parameters(), eps=1e-5, fused=True, **options)
-
-    def _create_step(self) -> Callable[[dict[str, Tensor], dict[str, Tensor]], dict[str, Tensor]]:
-        """Return the function that takes a gradient step on a minibatch."""
-        return GraphedFunction(self.optimize_minibatch) if self.uses_graphs else self.optimize_minibatch
 
     def _create_networks(self) -> ActorCritic:
         config = self.config
@@ -319,8 +316,8 @@ class SelfplayTrainer:
     def prepare_data(self) -> dict[str, Tensor]:
         """Return the N decisions of the rollout to learn from, in random order, as named tensors [N, ...].
 
-        On a GPU, N is a multiple of the size of a minibatch if it can be, because a CUDA graph has one size; the
-        decisions that are too many are left out.
+        For CUDA graphs, which have one size, N is a multiple of the size of a minibatch if that is possible: less than
+        a minibatch is left out.
         """
         data = self.rollout.prepare_data(self, self.updates)
         count = len(data["actions"])
@@ -350,8 +347,8 @@ class SelfplayTrainer:
         Returns the mean of each loss term, {name: mean}. schedule: weights of the terms, as `Config.compute_schedule`
         returns them.
         """
-        weights = {name: torch.tensor(value, device=self.device) for name, value in schedule.items()}
-        terms = [self._step(minibatch, weights) for minibatch in self.split_minibatches(data)]
+        now = {name: torch.tensor(value, device=self.device) for name, value in schedule.items()}
+        terms = [self._take_step(minibatch, now) for minibatch in self.split_minibatches(data)]
         means = torch.stack([torch.stack([each[name] for each in terms]).mean() for name in terms[0]])
         return dict(zip(terms[0], means.tolist(), strict=True))
 
@@ -366,30 +363,36 @@ class SelfplayTrainer:
             self._show_part(self._play_share + (1 - self._play_share) * number / (epochs * count))
             yield {name: part[number % count] for name, part in parts.items()}
 
-    def optimize_minibatch(self, minibatch: dict[str, Tensor], weights: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Take one gradient step on a minibatch; return the loss terms by name. weights: see `compute_loss`."""
+    def _take_step(self, minibatch: dict[str, Tensor], schedule: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Do the same as `optimize_minibatch`, as a CUDA graph where that is possible."""
+        is_whole = len(minibatch["actions"]) == self.config.batch_size
+        step = self._graphed_step if self.uses_graphs and is_whole else self.optimize_minibatch
+        return step(minibatch, schedule)
+
+    def optimize_minibatch(self, minibatch: dict[str, Tensor], schedule: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Take one gradient step on a minibatch; return the loss terms by name. schedule: see `compute_loss`."""
         self.optimizer.zero_grad()
-        loss, terms = self.compute_loss(self.rollout.encode(minibatch), weights)
+        loss, terms = self.compute_loss(self.rollout.encode(minibatch), schedule)
         loss.backward()
         nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
         return {name: term.detach() for name, term in terms.items()}
 
     def compute_loss(
-        self, minibatch: dict[str, Tensor], weights: Mapping[str, Any]
+        self, minibatch: dict[str, Tensor], schedule: Mapping[str, Any]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Compute the total loss of a minibatch; return this loss and its terms by name.
 
-        weights: those of the terms, {name in `Config.compute_schedule`: number, or tensor []}.
+        schedule: weights of the terms, {name in `Config.compute_schedule`: number, or tensor []}.
         """
         with self._mixed_precision():
-            terms = self._terms(minibatch, weights)
+            terms = self._compute_terms_fast(minibatch, schedule)
         loss = terms["policy_gradient_loss"] + self.config.vf_coef * terms["value_loss"] + terms["prior_loss"]
         if self.config.kl_coef:
             loss = loss + self.config.kl_coef * terms["kl_loss"]
         return loss, terms
 
-    def _compute_terms(self, minibatch: dict[str, Tensor], weights: Mapping[str, Any]) -> dict[str, Tensor]:
+    def _compute_terms(self, minibatch: dict[str, Tensor], schedule: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute the loss terms of PPO (Schulman et al. 2017, arXiv:1707.06347) for a minibatch; return them by name.
 
         The terms are those of the policy, the value, the divergence from the prior (which has its weights in it) and,
@@ -411,7 +414,7 @@ class SelfplayTrainer:
         terms = {
             "policy_gradient_loss": policy,
             "value_loss": value,
-            "prior_loss": self._compute_prior_loss(minibatch, log_all, weights),
+            "prior_loss": self._compute_prior_loss(minibatch, log_all, schedule),
             "entropy": -(probabilities * log_all).detach().sum(dim=1).mean(),
             "approx_kl": (ratio - 1 - log_ratio).detach().mean(),
             "clip_fraction": ((ratio - 1).detach().abs() > clip).float().mean(),
@@ -422,13 +425,13 @@ class SelfplayTrainer:
             terms["kl_loss"] = (probabilities * (log_all - log_average)).sum(dim=1).mean()
         return terms
 
-    def _compute_prior_loss(self, minibatch: dict[str, Tensor], log_all: Tensor, weights: Mapping[str, Any]) -> Tensor:
+    def _compute_prior_loss(self, minibatch: dict[str, Tensor], log_all: Tensor, schedule: Mapping[str, Any]) -> Tensor:
         """Compute the mean KL divergence from the prior, each decision weighted as a card or a bid."""
         observations, masks = minibatch["observations"], minibatch["masks"]
         with torch.no_grad():
             log_prior = masked_log_softmax(prior_logits(self.prior, observations), masks)
-            weight = torch.where(masks[:, PASS], weights["bidding_coef"], weights["placing_coef"])
-        return (weight * (log_all.exp() * (log_all - log_prior)).sum(dim=1)).mean()
+            weights = torch.where(masks[:, PASS], schedule["bidding_coef"], schedule["placing_coef"])
+        return (weights * (log_all.exp() * (log_all - log_prior)).sum(dim=1)).mean()
 
     @torch.no_grad()
     def _update_averages(self) -> None:
@@ -465,7 +468,7 @@ class SelfplayTrainer:
             storage.restore_optimizer(self.optimizer, arrays)
             self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
             self.games.restore(storage.list_below("games.", arrays))
-            self._step = self._create_step()  # one that was recorded would go on with the optimiser's earlier state
+            self._graphed_step = GraphedFunction(self.optimize_minibatch)  # the optimiser has other tensors now
         self._games_to_save = self.games.clone()
 
 

@@ -40,7 +40,7 @@ def provenance() -> dict[str, Any]:
     return {
         "commit": commit(),
         "versions": {"python": platform.python_version()} | _read_versions(),
-        "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()},
+        "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()} | _find_gpu(),
     }
 
 
@@ -51,6 +51,12 @@ def commit() -> str:
         return _git("rev-parse", "--short=12", "HEAD") + ("+" if changes else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _find_gpu() -> dict[str, str]:
+    """Return {"gpu": name} if torch is in use and finds a GPU."""
+    torch: Any = sys.modules.get("torch")
+    return {"gpu": torch.cuda.get_device_name()} if torch and torch.cuda.is_available() else {}
 
 
 def _read_versions() -> dict[str, str]:

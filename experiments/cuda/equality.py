@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from agents.tools.files import UserError
 from agents.tools.settings import check_at_least
 from experiments.checks.chunks import Outcome, count_chunks, run_check
 from experiments.cuda.chunk_digest import STEPS, digest_chunk, digest_in_simulator
+from experiments.gpu import require_gpu
 from felicity_env import Batch
 
 GAMES, SIMULATED_GAMES = 500, 42  # of a chunk
@@ -57,20 +57,10 @@ def play_on_gpu(config: Config, k: int) -> dict[str, str]:
         return digest_chunk(cuda.Batch, k, GAMES)
 
 
-def check_device() -> None:
-    """Raise `UserError` if no GPU can play."""
-    from felicity_env import cuda
-
-    try:
-        cuda.Batch(1)
-    except RuntimeError as error:
-        raise UserError(f"--gpu device: {error}") from error
-
-
 def main(config: Config) -> None:
     """Compare all games, store the counts, and raise `UserError` if a buffer differs."""
     if config.gpu == "device":
-        check_device()
+        require_gpu("--gpu device")
     on_gpu = count_chunks(config.decisions, STEPS * GAMES)
     simulated = count_chunks(config.simulated, STEPS * SIMULATED_GAMES)
 

@@ -6,7 +6,7 @@ from typing import Any
 from agents.tools.markdown import format_table
 from experiments.checks.chunks import list_faults
 from experiments.checks.endurance import FACES, measure_growth
-from experiments.pages.results import NOT_MEASURED, STRANGERS, compare_neighbours
+from experiments.pages.results import NOT_MEASURED, STRANGERS, compare_neighbours, name_machine
 from experiments.questions import GROUPS
 from experiments.results import RESULTS, read_result
 
@@ -50,10 +50,15 @@ def _stem(question: str) -> str:
 
 def list_results(question: str) -> list[str]:
     """Return the names (files without `.json`) of the results that are stored for a question."""
-    stem, stems = _stem(question), {_stem(each) for each in ANSWERS}
-    longer = tuple(f"{each}_" for each in stems if each.startswith(f"{stem}_"))  # questions such as reference-strength
+    stem = _stem(question)
     names = sorted(path.stem for path in RESULTS.glob(f"{stem}*.json") if path.stem == stem or stem in SEVERAL)
-    return [name for name in names if name not in stems - {stem} and not name.startswith(longer)]
+    return [name for name in names if _find_question(name) == stem]
+
+
+def _find_question(name: str) -> str:
+    """Return the question, as `_stem` writes it, to which a result belongs: the longest that its name begins with."""
+    stems = map(_stem, ANSWERS)
+    return max((stem for stem in stems if name == stem or name.startswith(f"{stem}_")), key=len, default="")
 
 
 def count_minutes(stored: Result) -> float:
@@ -246,7 +251,8 @@ def _answer_gpu_speed(results: Sequence[Result]) -> str:
     best = max(rate["value"] for rates in found["engine"].values() for rate in rates.values())
     passes = " / ".join(found["training"])
     learned = " / ".join(f"{rate['value'] / 1e6:.1f}" for rate in found["training"].values())
-    return f"{best / 1e6:,.0f} million decisions/s played, {learned} learned with {passes} passes ({found['gpu']})"
+    gpu = name_machine(results[0])
+    return f"{best / 1e6:,.0f} million decisions/s played, {learned} learned with {passes} passes ({gpu})"
 
 
 def _answer_data_parallel(results: Sequence[Result]) -> str:
@@ -339,9 +345,8 @@ def _answer_reference(results: Sequence[Result]) -> str:
     texts = []
     for stored in results:
         found = stored["results"]
-        device = found.get("gpu", f"{stored['machine']['cores']} cores")
         decisions = f"{found['curve'][-1]['timesteps'] / 1e6:,.0f} million decisions"
-        texts.append(f"{decisions} in {found['minutes']:.0f} minutes on {device}")
+        texts.append(f"{decisions} in {found['minutes']:.0f} minutes on {name_machine(stored)}")
     return f"trained on {'; '.join(texts)}"
 
 

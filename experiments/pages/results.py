@@ -24,7 +24,7 @@ def format_source(stored: Mapping[str, Any]) -> str:
     if "algorithm" in stored["config"] and "--algorithm" not in command:  # the default was another one
         command += f" --algorithm {stored['config']['algorithm']}"
     then = "" if command == old else f" as `{old}`"
-    where = f"{machine['cores']} cores of {machine['processor']}"
+    where = f"{machine['cores']} cores of {machine['processor']}" + (f", {machine['gpu']}" if "gpu" in machine else "")
     return f"`{command}` (measured at commit {stored['commit']}{then}, {where})"
 
 
@@ -408,12 +408,13 @@ def render_gpu_speed() -> str:
         for num_games, rates in found["engine"].items()
         for way, rate in rates.items()
     ]
-    sizes = f"hidden layers {' x '.join(map(str, config['hidden_sizes']))}, {config['num_envs']:,} games"
+    layers, games = " x ".join(map(str, config["hidden_sizes"])), f"{config['num_envs']:,} games"
+    sizes = f"hidden layers {layers}, compiled, {games}, minibatches of {config['batch_size']:,}"
     rows += [
         (f"self-play, {sizes}, passes over each rollout: {epochs}", format_estimate(_to_millions(rate), 1))
         for epochs, rate in found["training"].items()
     ]
-    return _with_source((found["gpu"], "million decisions/s"), rows, stored)
+    return _with_source((stored["machine"]["gpu"], "million decisions/s"), rows, stored)
 
 
 def _to_millions(rate: Mapping[str, float]) -> dict[str, float]:
@@ -421,23 +422,28 @@ def _to_millions(rate: Mapping[str, float]) -> dict[str, float]:
 
 
 def render_reference_speed() -> str:
-    """Return a Markdown table of what the recipe of the reference player takes on a CPU and on a GPU."""
+    """Return a Markdown table of what the recipe of the reference player takes, and gives, on a CPU and on a GPU."""
     stored = [read_result(f"reference_{device}") for device in ("cpu", "cuda")]
     rows: list[dict[str, object]] = []
     for each in stored:
-        machine = each["results"].get("gpu", f"{each['machine']['cores']} cores")
-        for point in each["results"]["curve"][5::5]:
-            (result,) = (result for result in point["results"] if result["setup"] == "standard-4")
+        found = each["results"]
+        for result in found["results"]:
             rows.append(
                 {
-                    "machine": machine,
-                    "million decisions": f"{point['timesteps'] / 1e6:,.0f}",
-                    "minutes, with the curve": f"{point['seconds'] / 60:.1f}",
-                    **{f"alone among three `{code}`": f"{s['value']:.2f}" for code, s in result["win_share"].items()},
+                    "machine": name_machine(each),
+                    "million decisions": f"{found['curve'][-1]['timesteps'] / 1e6:,.0f}",
+                    "minutes": f"{found['minutes']:.0f}",
+                    "seats": result["num_players"],
+                    **{f"against `{code}`": format_estimate(share) for code, share in result["win_share"].items()},
                 }
             )
     table = format_table(list(rows[0]), [list(row.values()) for row in rows])
     return "\n\n".join([table, *map(format_source, stored)])
+
+
+def name_machine(stored: Mapping[str, Any]) -> str:
+    """Return a few words for the machine of a stored result: its GPU, or its number of cores."""
+    return stored["machine"].get("gpu", f"{stored['machine']['cores']} cores")
 
 
 def render_training_speed() -> str:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import torch
 from rich.console import Console
 
 from agents.policy_file import load_policy_and_critic, save_policy
 from agents.tools.settings import SeveralSetups, check_at_least
+from experiments.gpu import require_gpu
 from experiments.results import write_result
 from experiments.runs import train_run
 from train.selfplay import SelfplayConfig
@@ -40,7 +40,7 @@ RECIPE: dict[str, Any] = {
     "placing_coef": 0.8,
     "placing_coef_end": 0.08,
 }
-ON_GPU: dict[str, Any] = {"num_envs": 16384, "batch_size": 8192, "device": "cuda", "torch_compile": True}
+ON_GPU: dict[str, Any] = {"num_envs": 16384, "batch_size": 8192, "device": "cuda"}
 NUM_MEMBERS = 10  # one for each card that may have been removed from a seat's set
 AGAINST = ("anchor", "ev", "tuned")  # players that the learning curve shows
 
@@ -56,7 +56,7 @@ class Config(SeveralSetups):
     """Training seed."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Device that plays and learns. On a GPU (cuda) there are eight times as many games, and decisions in a minibatch;
-    this needs the extra `cuda` and a C compiler."""
+    this needs the extra `cuda`."""
     out: Path = Path("runs/reference")
     """Folder of the training run; the same command, given again, continues it."""
 
@@ -106,9 +106,10 @@ def choose_members(run: Path, until: int | None = None) -> list[Path]:
 def main(config: Config) -> None:
     """Train the reference player, or continue an interrupted training, and store its learning curve."""
     started, console = time.monotonic(), Console()
+    if config.device == "cuda":
+        require_gpu("--device cuda")
     run = train_run(config.out, create_config(config))
     results = {name: run[name] for name in ("curve", "minutes", "results")}
-    on_gpu = {"gpu": torch.cuda.get_device_name()} if config.device == "cuda" else {}
-    write_result(f"reference_{config.device}", config, results | on_gpu, started=started, question="reference")
+    write_result(f"reference_{config.device}", config, results, started=started, question="reference")
     player = write_mixture(choose_members(config.out), config.out / "net")
     console.print(f"the player is net:{player}", highlight=False, soft_wrap=True)

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from rich.console import Console
 
-from agents.tools.files import UserError
 from agents.tools.settings import check_at_least
+from experiments.gpu import require_gpu
 from experiments.results import median_interval, write_result
 from train.selfplay import SelfplayConfig, SelfplayTrainer
 
@@ -87,7 +87,7 @@ def measure_training(config: Config) -> dict[int, dict[str, float]]:
     sizes = {name: getattr(config, name) for name in ("hidden_sizes", "num_envs", "batch_size")}
     rates = {}
     with TemporaryDirectory() as folder:
-        settings = SelfplayConfig(games="cuda", mix=("self=1",), torch_compile=True, **sizes)
+        settings = SelfplayConfig(games="cuda", mix=("self=1",), torch_compile="yes", **sizes)
         trainer = SelfplayTrainer(settings, Path(folder))
 
         def learn() -> int:
@@ -102,11 +102,10 @@ def measure_training(config: Config) -> dict[int, dict[str, float]]:
 
 
 def main(config: Config) -> None:
-    """Measure all rates and store them with the name of the GPU."""
-    if not torch.cuda.is_available():
-        raise UserError("gpu-speed needs a GPU; torch finds none here")
+    """Measure all rates and store them."""
+    require_gpu("gpu-speed")
     started, console = time.monotonic(), Console()
-    results: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "engine": {}}
+    results: dict[str, Any] = {"engine": {}}
     for num_games in config.num_games:
         results["engine"][num_games] = rates = measure_engine(config, num_games)
         texts = ", ".join(f"{rate['value'] / 1e6:,.0f} M decisions/s {way}" for way, rate in rates.items())
