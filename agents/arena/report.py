@@ -84,7 +84,7 @@ def render_report(content: dict[str, Any]) -> str:
         f"the seats; mixed tables: {config['mixed_deals']} deals each. Seed {config['seed']}, commit "
         f"{content['commit']}, {content['seconds']:.0f} seconds. Intervals are 95 %, over deals."
     )
-    parts = [head, method, *map(_render_failure, results["failures"])]
+    parts = [head, method, *map(_render_failure, results["failures"]), *describe_forfeits(results["pairs"])]
     for setup, points in results["ratings"].items():
         pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
         num_players = pairs[0]["num_players"]
@@ -154,6 +154,17 @@ def render_paired(paired: list[dict[str, Any]]) -> str:
         for row in paired
     ]
     return format_table(("setup", "difference of win shares", "against", "(95 %)", "variance removed by pairing"), rows)
+
+
+def describe_forfeits(pairs: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line for each player that forfeited games alone against copies of others: which part of them."""
+    lines = []
+    for code in dict.fromkeys(pair["one"] for pair in pairs):
+        shares = [pair["measures"]["forfeits"]["value"] for pair in pairs if pair["one"] == code]
+        if any(shares):
+            part = f"{sum(shares) / len(shares):.1%}"
+            lines.append(f"{code} forfeited {part} of its games alone, by an illegal action or by taking too long")
+    return lines
 
 
 def print_failures(failures: Sequence[dict[str, Any]], late: Sequence[dict[str, Any]]) -> int:

@@ -23,6 +23,7 @@ from agents.arena.matches import Failure, Match, MatchResults, play_matches, sum
 from agents.arena.ratings import fit_ratings
 from agents.registry import check_players, is_search
 from agents.tasks.options import Workers
+from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import describe_measurement
@@ -199,4 +200,6 @@ def main(config: Config) -> int:
     for part in report.build_tables(results):
         console.print(part, highlight=False)
     console.print(f"wrote result.json, report.md and plots to {config.out}", highlight=False, soft_wrap=True)
+    for line in report.describe_forfeits(results["pairs"]):
+        print_error(line)
     return report.print_failures(results["failures"], results["late"])

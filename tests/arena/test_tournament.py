@@ -136,12 +136,15 @@ def test_a_player_that_raises_is_left_out_and_reported_with_its_game(tmp_path, c
     assert "I have had enough" in (tmp_path / "report.md").read_text()
 
 
-def test_an_illegal_answer_forfeits_the_game_and_is_counted(tmp_path):
+def test_an_illegal_answer_forfeits_the_game_and_is_counted_and_said(tmp_path, capsys):
     assert tournament(tmp_path, players="anchor tests.arena.test_tournament:Cheats") == 0
     alone = next(p for p in results(tmp_path)["pairs"] if p["one"].endswith("Cheats"))
     assert alone["measures"]["forfeits"]["value"] == 1
     assert alone["measures"]["win_share"]["value"] == 0
     assert alone["measures_of_rest"]["win_share"]["value"] == 0.5
+    said = "Cheats forfeited 100.0% of its games alone, by an illegal action or by taking too long"
+    assert said in capsys.readouterr().err
+    assert said in (tmp_path / "report.md").read_text()
 
 
 @pytest.mark.parametrize(
