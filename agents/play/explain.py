@@ -13,6 +13,7 @@ from typing import Annotated
 
 import numpy as np
 import tyro
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -55,6 +56,9 @@ class Config:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
+_BAR = 10  # characters of the bar that shows a probability of 1
+
+
 def build_decision_table(game: Game, player: PolicyPlayer) -> Table:
     """Build a table of all decisions of a game: action, probability under the policy, and most likely action."""
     table = Table("decision", "round", "seat", "action", "probability", "most likely", "", title="Decisions")
@@ -73,13 +77,15 @@ def build_action_table(explanation: Explanation) -> Table:
     table = Table(
         title=f"Actions at seat {explanation.seat}: probability under the policy, and win share",
         caption="intervals hold at once in 95 %",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),  # so that it fits into 80 columns
     )
     for name in ("action", "probability", "", "win share", "more than taken", "interval"):
         table.add_column(name, justify="left" if name in ("action", "") else "right", no_wrap=True)
     for candidate in sorted(explanation.candidates, key=lambda each: -each.probability):
         is_taken = candidate.action == explanation.taken
         paired = ("", "<- taken") if is_taken else write_difference(candidate)
-        bar = "#" * round(20 * candidate.probability)
+        bar = "#" * round(_BAR * candidate.probability)
         table.add_row(
             action_text(candidate.action), f"{candidate.probability:.3f}", bar, f"{candidate.value:.3f}", *paired
         )
