@@ -4,7 +4,10 @@ from agents.tools.files import UserError
 
 
 def require_gpu(option: str) -> None:
-    """Raise `UserError` in a line that begins with `option`, such as "--device cuda", if no GPU can play games."""
+    """Raise `UserError` if no GPU can play games.
+
+    option: what asks for a GPU, such as "--device cuda"; the message begins with it.
+    """
     from felicity_env.cuda.device import Gpu, find_gpu
 
     try:

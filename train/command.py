@@ -99,7 +99,7 @@ def _create_trainer(config: Config, folder: Path) -> Trainer:
 
 @contextmanager
 def _explain_memory() -> Iterator[None]:
-    """Turn an error because memory is missing, on the host or on a GPU, into a `UserError` (context manager)."""
+    """Turn an error for lack of memory, on the host or on a GPU, into a `UserError` (context manager)."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:

@@ -21,10 +21,10 @@ def list_missing_tools() -> list[str]:
 
 
 def choose_compilation(setting: str, *, on_gpu: bool) -> bool:
-    """Return whether networks are compiled: with "auto", if they are on a GPU and nothing is missing.
+    """Return whether torch.compile is to compile the networks of a training run.
 
-    setting: "auto", "yes" or "no". on_gpu: whether the networks are on a GPU. Raises `UserError` with "yes" if it is
-    not possible.
+    setting: "yes", "no", or "auto", which means yes if they are on a GPU and no tool is missing. on_gpu: whether the
+    networks are on a GPU. Raises `UserError` with "yes" if it is not possible.
     """
     missing = list_missing_tools() if on_gpu else ["networks on a GPU"]
     if setting == "yes" and missing:

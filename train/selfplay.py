@@ -364,7 +364,7 @@ class SelfplayTrainer:
             yield {name: part[number % count] for name, part in parts.items()}
 
     def _take_step(self, minibatch: dict[str, Tensor], schedule: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Do the same as `optimize_minibatch`, as a CUDA graph where that is possible."""
+        """Take one gradient step, as a CUDA graph where that is possible; return the loss terms by name."""
         is_whole = len(minibatch["actions"]) == self.config.batch_size
         step = self._graphed_step if self.uses_graphs and is_whole else self.optimize_minibatch
         return step(minibatch, schedule)

@@ -157,7 +157,7 @@ def render_paired(paired: list[dict[str, Any]]) -> str:
 
 
 def describe_forfeits(pairs: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a line for each player that forfeited games alone against copies of others: which part of them."""
+    """Return a line for each player that forfeited games alone against copies of others: the part of its games."""
     lines = []
     for code in dict.fromkeys(pair["one"] for pair in pairs):
         shares = [pair["measures"]["forfeits"]["value"] for pair in pairs if pair["one"] == code]

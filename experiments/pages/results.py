@@ -442,8 +442,9 @@ def render_reference_speed() -> str:
 
 
 def name_machine(stored: Mapping[str, Any]) -> str:
-    """Return a few words for the machine of a stored result: its GPU, or its number of cores."""
-    return stored["machine"].get("gpu", f"{stored['machine']['cores']} cores")
+    """Return a few words for what a stored result was measured on: a GPU, or the number of cores of a machine."""
+    machine, is_on_cpu = stored["machine"], stored["config"].get("device") == "cpu"
+    return f"{machine['cores']} cores" if is_on_cpu or "gpu" not in machine else machine["gpu"]
 
 
 def render_training_speed() -> str:

@@ -48,7 +48,10 @@ class Config:
 
 
 def measure_rates(work: Callable[[], int], repetitions: int) -> dict[str, float]:
-    """Return how many decisions a second `work` makes, which returns their number; two calls come before."""
+    """Measure a function's rate, in decisions per second; return the median with its interval.
+
+    work: function that returns how many decisions it has made. It is also called twice before the measurement.
+    """
     rates = []
     for number in range(2 + repetitions):
         torch.cuda.synchronize()

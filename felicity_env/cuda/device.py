@@ -19,8 +19,8 @@ _THREADS_A_BLOCK = 128
 def _keep_tables_in_global_memory() -> None:
     """Let numba-cuda compile arrays of constants into global memory, where it compiles them into constant memory.
 
-    Constant memory serves one address at a time, and the threads of a warp look up different rows of a table: with its
-    tables there, the kernel that writes observations took three times as long.
+    Constant memory serves one address at a time, and the threads of a warp look up different rows of a table: the
+    kernel that writes observations would mostly wait for it.
     """
     context: Any = import_module("numba.cuda.target").CUDATargetContext
     spaces: Any = import_module("numba.cuda.cudadrv.nvvm")

@@ -79,6 +79,8 @@ def test_neither_a_step_of_a_batch_nor_an_update_waits_for_the_gpu(tmp_path):
         trainer.run_iteration()
     data = trainer.prepare_data()
     schedule = {name: torch.tensor(0.1, device="cuda") for name in trainer.config.compute_schedule(0)}
+    with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"), refuse_to_wait():
+        actions.max().item()
     with refuse_to_wait():
         batch.step(actions)
         trainer.games._graphed_rollout()
