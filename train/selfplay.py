@@ -55,7 +55,7 @@ class SelfplayConfig(Config):
     open_mice: bool = True
     reward: Literal["win", "margin", "score", "round"] = "win"
     reward_scale: float = 1.0
-    mix: tuple[str, ...] = ("self=0.4", "tuned=0.2", "ev=0.2", "anchor=0.2")
+    mix: tuple[str, ...] = ("self=0.3", "tuned=0.3", "ev=0.2", "anchor=0.2")
     num_learners: int = 1
     """Number of seats that learn in a game with other opponents. Several cooperate: each gets their mean reward."""
     batch_size: int = 1024
@@ -77,9 +77,9 @@ class SelfplayConfig(Config):
     """Compute the logit of a bid as the sum of two outputs: one for the bid, one for its raise over the highest bid."""
     observation_version: int = OBSERVATION_VERSION
     """Layout of the observation that the networks read; 1 is only for runs that --init starts from an old policy."""
-    prior: str = "uniform"
+    prior: str = "e2"
     """Policy to which the learned one is drawn: `uniform` over legal actions, `e1` or `e2`. In e1 and e2 each mouse
-    above the lowest raise makes a bid e or e^2 times less likely; both leave less to exploit than uniform."""
+    above the lowest raise makes a bid e or e^2 times less likely; both learn faster and leave less to exploit."""
     bidding_coef: float = 0.05
     """Weight of the KL divergence from the prior in auctions, at the start. Keep it above 0: bluff needs mixed play."""
     bidding_coef_end: float = 0.01
