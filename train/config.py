@@ -109,8 +109,8 @@ class Config(SeveralSetups):
     hidden_sizes: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, in the policy network and in the separate value network. Larger ones are slower."""
     threads: int | None = None
-    """Number of CPU threads; the number of physical cores is a good choice. Default: 2 (1 if there is one core), or
-    that of the run that is resumed. With another number its results may differ in the last bits."""
+    """Number of CPU threads. Default: 1, or that of the run that is resumed. More pay for large networks and
+    minibatches; small ones are done before threads have met. With another number, results may differ in the last bits."""
     save_minutes: float = 5.0
     """Largest number of minutes between two checkpoints; a run that is killed loses what it learned since the last
     one."""

@@ -83,11 +83,11 @@ class Trainer(Protocol):
 def prepare_process(threads: int | None) -> int:
     """Set the number of torch's threads in this process and return it; let the process keep freed memory.
 
-    threads: the number, or None for 2 (1 on a machine with one core). By default, glibc returns large pieces of freed
+    threads: the number, or None for 1. By default, glibc returns large pieces of freed
     memory to the system, and the next minibatch requests them again, page by page, which would take a tenth of the
     training time on a CPU. Raises `ValueError` if the machine has fewer threads.
     """
-    number = min(2, MAX_THREADS) if threads is None else threads
+    number = threads or 1
     if not 1 <= number <= MAX_THREADS:
         raise ValueError(f"--threads must be 1 to {MAX_THREADS} on this machine, not {number}")
     torch.set_num_threads(number)

@@ -277,7 +277,7 @@ def measure_memory(config: Config, num_games: int = 50_000) -> float:
 
 def main(config: Config) -> None:
     """Measure the environment (speed of games, of PettingZoo and of training, start time, memory); store the result."""
-    torch.set_num_threads(min(2, os.cpu_count() or 1))  # as in training
+    torch.set_num_threads(1)  # as in training
     started = time.monotonic()
     results = {
         "batch": measure_batch(config),

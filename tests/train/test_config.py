@@ -110,7 +110,7 @@ def test_entries_of_the_mix_that_are_separated_by_commas_are_refused_with_the_ri
 
 
 @pytest.mark.parametrize("kind", [MaskablePPOConfig, SelfplayConfig])
-def test_the_default_number_of_threads_fits_a_machine_with_one_core(kind, monkeypatch):
+def test_by_default_a_run_uses_one_thread_and_more_than_the_machine_has_are_refused(kind, monkeypatch):
     assert kind().threads is None  # so a run does not depend on the machine that it was started on
     monkeypatch.setattr(trainer, "MAX_THREADS", 1)
     assert trainer.prepare_process(kind().threads) == 1

@@ -348,14 +348,14 @@ def test_a_run_is_resumed_with_another_number_of_threads_which_is_said(run_copy,
     assert "threads: 7 instead of 1; the results may differ in the last bits" in outcome.output
 
 
-@pytest.mark.parametrize(("stored", "used"), [(1, 1), (10_000, MAX_THREADS), (None, min(2, MAX_THREADS))])
+@pytest.mark.parametrize(("stored", "used"), [(1, 1), (10_000, MAX_THREADS), (None, None)])
 def test_a_run_is_resumed_with_the_threads_that_it_was_started_with(run_copy, stored, used, monkeypatch):
     path = run_copy / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"threads": stored}))
     given = []
     monkeypatch.setattr("train.trainer.prepare_process", lambda threads: given.append(threads) or 1)
     assert train("--resume", run_copy).status == 0
-    assert (given[0] or min(2, MAX_THREADS)) == used
+    assert given == [used]
 
 
 def test_threads_that_are_no_number_are_refused(run_copy):
