@@ -21,7 +21,7 @@ from safetensors.numpy import load, save
 from agents.checkpoint_file import CHECKPOINTS, SUFFIX, Checkpoint, list_checkpoints, load_checkpoint, read_checkpoint
 from agents.layouts import LAYOUTS, count_inputs, list_sections
 from agents.tools.command import print_error, python_command
-from agents.tools.files import UserError, describe_error, write_atomically
+from agents.tools.files import UserError, describe_error, write_atomically, write_text
 from felicity_env.game import MAX_BID, NUM_ACTIONS, RULES_VERSION
 from felicity_env.observation import OBSERVATION_VERSION, VERSIONS
 
@@ -46,7 +46,7 @@ def save_policy(
     description = describe_policy(open_mice=open_mice, activation=activation, **metadata)
     text = json.dumps({**description, CHECKSUM: sha256(content).hexdigest()}, indent=1) + "\n"
     write_atomically(folder / "policy.safetensors", lambda part: part.write_bytes(content))
-    write_atomically(folder / "policy.json", lambda part: part.write_text(text))
+    write_text(folder / "policy.json", text)
 
 
 def describe_policy(

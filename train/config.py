@@ -110,7 +110,7 @@ class Config(SeveralSetups):
     """Sizes of the hidden layers, in the policy network and in the separate value network. Larger ones are slower."""
     threads: int | None = None
     """Number of CPU threads. Default: 1, or that of the run that is resumed. More pay for large networks and
-    minibatches; small ones are done before threads have met. With another number, results may differ in the last bits."""
+    minibatches; small ones are done before threads have met. With another number, the last bits may differ."""
     save_minutes: float = 5.0
     """Largest number of minutes between two checkpoints; a run that is killed loses what it learned since the last
     one."""

@@ -5,6 +5,7 @@ folder is no bot if its name begins with `_` or `.`; `_helpers.py`, for example,
 Tables show a bot as NAME.
 """
 
+import ast
 import functools
 from pathlib import Path
 from typing import NamedTuple
@@ -25,21 +26,44 @@ def read_bots(folder: Path) -> Bots:
     """Return which bots of a folder can play and which cannot be made; each is made once to find out.
 
     The bots are in the order of their names. One that cannot be made is reported as a failure, and the others play
-    without it. Raises `ValueError` if the folder has no bot.
+    without it. A file that defines no name `make` is a failure, too, and is not imported, because it may be a script.
+    Raises `ValueError` if no bot of the folder can play.
     """
-    files = _list_bots(folder)
-    if not files:
-        raise ValueError(f"there is no bot in {folder}: no file NAME.py and no folder NAME with an __init__.py")
     codes, failures = [], []
-    for file in files:
+    for file in _list_bots(folder):
         code = f"{file}:make"
-        try:
-            make(code)
+        if reason := _find_fault(file, code):
+            failures.append(Failure(code, reason, ""))
+        else:
             codes.append(code)
-        except ValueError as error:
-            reason = str(error).rpartition(f"{code}: ")[2]
-            failures.append(Failure(code, " ".join(reason.split()), ""))
+    if not codes:
+        found = "".join(f"\n{failure.code}: {failure.reason}" for failure in failures)
+        wanted = "a bot is a file NAME.py, or a folder NAME with an __init__.py, that has a function make"
+        raise ValueError(f"there is no bot in {folder} that can play; {wanted}{found}")
     return Bots(tuple(codes), tuple(failures))
+
+
+def _find_fault(file: Path, code: str) -> str:
+    """Return in one line why a bot cannot be made from its file, or "" if it can."""
+    if not _defines_make(file):
+        return "it has no function make"
+    try:
+        make(code)
+    except ValueError as error:
+        return " ".join(str(error).rpartition(f"{code}: ")[2].split())
+    return ""
+
+
+def _defines_make(file: Path) -> bool:
+    """Return whether a Python file defines or imports the name `make`, or cannot be read, which is found out later."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return True
+    names = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    names |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    names |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    return not names.isdisjoint(("make", "*"))  # `from .player import *` may import it
 
 
 def _list_bots(folder: Path) -> list[Path]:

@@ -29,13 +29,14 @@ from agents.tasks.options import Workers
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
-from agents.tools.provenance import describe_measurement
+from agents.tools.provenance import announce_replacement, describe_measurement
 from agents.tools.settings import SeveralSetups, check_at_least, check_positive, choose_setups, require
 from felicity_env.game import Setup
 from felicity_env.random_stream import game_seed
 from felicity_env.setups import STANDARD_PLAYERS, describe_setup, is_setup_name
 
 BLOCKS_PER_LOOK = 20
+COMMAND = "agents evaluate"
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,9 @@ def run_sequential_tests(config: Config, console: Console) -> list[dict[str, Any
 def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
     """Measure the player, or run its sequential tests; print the results, write them to `--out`, and return them."""
     started = time.monotonic()
+    name = "result.json" if config.sequential is None else "sequential.json"
+    if config.out:
+        announce_replacement(config.out / name, COMMAND, config, print_error)
     if config.sequential is not None:
         results: dict[str, Any] = {"sequential": run_sequential_tests(config, console)}
     else:
@@ -211,8 +215,8 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
         console.print(build_table(results["pairs"]))
     if config.out:
         config.out.mkdir(parents=True, exist_ok=True)
-        path = config.out / ("result.json" if config.sequential is None else "sequential.json")
-        write_json(path, describe_measurement("agents evaluate", config, started=started) | {"results": results})
+        path = config.out / name
+        write_json(path, describe_measurement(COMMAND, config, started=started) | {"results": results})
         console.print(f"wrote {path}", highlight=False, soft_wrap=True)
     return results
 

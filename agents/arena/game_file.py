@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.tools.files import write_atomically
+from agents.tools.files import write_text
 from felicity_env.game_record import Game
 from felicity_env.notation import dumps, loads
 
@@ -22,10 +22,15 @@ def read_game(path: Path) -> Game:
         raise ValueError(f"{path}: {error}") from error
 
 
-def write_game(path: Path, game: Game, players: Sequence[str], *notes: str) -> None:
-    """Write a game to a file in text notation, with the names of its players by seat and notes in a comment."""
+def format_game(game: Game, players: Sequence[str], *notes: str) -> str:
+    """Return a game in text notation, with the names of its players by seat and notes in a comment."""
     comment = "; ".join([f"players: {', '.join(players)}", *notes])
-    write_atomically(path, lambda part: part.write_text(f"{dumps(game)}\n# {comment}\n", encoding="utf-8"))
+    return f"{dumps(game)}\n# {comment}\n"
+
+
+def write_game(path: Path, game: Game, players: Sequence[str], *notes: str) -> None:
+    """Write a game to a file, as `format_game` returns it."""
+    write_text(path, format_game(game, players, *notes))
 
 
 def read_players(path: Path, seats: int) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from agents.tasks.options import Workers
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
-from agents.tools.provenance import describe_measurement
+from agents.tools.provenance import announce_replacement, describe_measurement
 from agents.tools.settings import SeveralSetups, check_at_least, require
 from felicity_env.game import Setup
 from felicity_env.setups import describe_setup, setup_name
@@ -174,6 +174,8 @@ def play_tournament(
 ) -> tuple[MatchResults, dict[str, Any]]:
     """Play or resume a tournament and write its results to `config.out`; return them and the data of `result.json`."""
     started = time.monotonic()
+    path = config.out / "result.json"
+    announce_replacement(path, command, config, print_error)
     report.print_failures([failure._asdict() for failure in _list_absent(config)], [])
     with PartsProgress(console) as progress:
         results = play_matches(
@@ -188,7 +190,7 @@ def play_tournament(
         )
     console.print("computing estimates, ratings and plots ...", highlight=False)
     content = describe_measurement(command, config, started=started) | {"results": summarize(config, results)}
-    write_json(config.out / "result.json", content)
+    write_json(path, content)
     report.write_report(config.out, content, results)
     return results, content
 

@@ -4,6 +4,7 @@ Each deal is played once in every rotation of the seats, as in a tournament: wit
 evaluation, and the players of one of its matches in the same order, the games are those of that match.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +14,14 @@ import tyro
 from rich.console import Console
 
 from agents.arena.blocks import seat_games
-from agents.arena.game_file import write_game
+from agents.arena.game_file import format_game
+from agents.arena.games import Games
 from agents.registry import check_players, make
-from agents.tools.settings import check_at_least
-from felicity_env.game import NO_SEAT
+from agents.tools.files import UserError, write_text
+from agents.tools.settings import check_at_least, require
+from felicity_env.game import NO_SEAT, score
 from felicity_env.random_stream import game_seed
-from felicity_env.setups import choose_setup
+from felicity_env.setups import STANDARD_PLAYERS, choose_setup
 
 
 @dataclass(frozen=True)
@@ -36,27 +39,61 @@ class Config:
     seed: int = 0
     """Seed of the deals and of the players' randomness."""
     out: Path = Path("runs/games")
-    """Folder for the files."""
+    """Folder for the files. Games that are already there stay, and are never replaced by others."""
 
     def __post_init__(self) -> None:
         check_at_least(self, num_deals=1, first_deal=0, seed=0)
         check_players(self, "players")
-        choose_setup(len(self.players), self.setup)  # raises if there is none
+        number = len(self.players)
+        known = self.setup is not None or number in STANDARD_PLAYERS
+        require(known, f"name 3, 4 or 5 players, not {number}, or give a --setup with {number} seats")
+        choose_setup(number, self.setup)  # raises if there is none
 
 
 def main(config: Config) -> None:
     """Play the games, write their files, and print where they are."""
+    refuse_other_files(config.out)
+    texts = play_games(config)
+    refuse_other_games(config.out, texts)
+    config.out.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        write_text(config.out / name, text)
+    Console().print(f"{len(texts)} games are in {config.out}", highlight=False, soft_wrap=True)
+
+
+def play_games(config: Config) -> dict[str, str]:
+    """Play the games; return the text of each file by its name. A comment in it names the players and the scores."""
     setup = choose_setup(len(config.players), config.setup)
     deals = range(config.first_deal, config.first_deal + config.num_deals)
     players = [make(code) for code in config.players]
     games, seats = seat_games(players, num_deals=deals, seed=game_seed(config.seed, setup.seats, 0), setup=setup)
     games.play(players)
-    config.out.mkdir(parents=True, exist_ok=True)
+    texts = {}
     for number, order in enumerate(seats.reshape(-1, setup.seats)):
         deal, rotation = deals[number // setup.seats], number % setup.seats
         codes = [config.players[index] for index in np.argsort(order)]
-        offender = games.forfeited[number]
-        notes = [] if offender == NO_SEAT else [f"forfeited by seat {offender}"]
-        write_game(config.out / f"deal{deal}-rotation{rotation}.txt", games.batch.game(number), codes, *notes)
-    console = Console()
-    console.print(f"{len(games.states)} games are in {config.out}", highlight=False, soft_wrap=True)
+        text = format_game(games.batch.game(number), codes, _describe_end(games, number))
+        texts[f"deal{deal}-rotation{rotation}.txt"] = text
+    return texts
+
+
+def _describe_end(games: Games, number: int) -> str:
+    """Return how a game ended: who forfeited it, or the scores by seat."""
+    if (offender := games.forfeited[number]) != NO_SEAT:
+        return f"forfeited by seat {offender}"
+    scores = [score(games.states[number], seat) for seat in range(games.setup.seats)]
+    return f"scores: {', '.join(map(str, scores))}"
+
+
+def refuse_other_files(folder: Path) -> None:
+    """Raise `UserError` if a folder has files, but no games."""
+    present = [path.name for path in folder.iterdir()] if folder.exists() else []
+    if present and not any(name.startswith("deal") for name in present):
+        raise UserError(f"{folder} is not empty and holds no games; choose another --out")
+
+
+def refuse_other_games(folder: Path, texts: Mapping[str, str]) -> None:
+    """Raise `UserError` if one of the files to be written, {name: text}, is already there with another text."""
+    for name, text in texts.items():
+        if (folder / name).exists() and (folder / name).read_text(encoding="utf-8", errors="replace") != text:
+            raise UserError(f"{folder / name} is another game; choose another --out")

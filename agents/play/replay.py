@@ -14,7 +14,7 @@ import tyro
 from rich.console import Console
 
 from agents.arena.game_file import read_game, read_players
-from agents.tools.files import UserError, write_atomically
+from agents.tools.files import UserError, write_text
 from agents.tools.settings import check_at_least, check_positive, require
 from felicity_env.game_record import Game
 from felicity_env.render.film import draw_frames, write_gif, write_mp4
@@ -72,7 +72,7 @@ def main(config: Config) -> None:
             "names": read_players(config.game, game.setup.seats),
         }
         html = replay_html(game, config.seat, **options)
-        write_atomically(path, lambda part: part.write_text(html, encoding="utf-8"))
+        write_text(path, html)
         written.append(path)
     for path in written:
         Console().print(f"written: {path}", highlight=False, soft_wrap=True)
@@ -86,7 +86,7 @@ def _write_pictures(config: Config, game: Game) -> Iterator[Path]:
         state = replace(game, actions=game.actions[:number]).final_states()[0]
         svg = draw_svg(build_scene(state, config.seat, open_mice=config.open_mice), theme=config.theme)
         path = config.game.with_name(f"{config.game.stem}-{number}.svg")
-        write_atomically(path, lambda part, svg=svg: part.write_text(svg, encoding="utf-8"))
+        write_text(path, svg)
         yield path
 
 

@@ -21,7 +21,7 @@ from agents.play.review_page import render_review
 from agents.registry import list_files
 from agents.tasks.options import Workers
 from agents.tasks.run import run_tasks
-from agents.tools.files import UserError, write_atomically, write_json
+from agents.tools.files import UserError, write_json, write_text
 from agents.tools.progress import PartsProgress
 from agents.tools.settings import check_at_least
 from felicity_env.game_record import Game
@@ -77,7 +77,7 @@ def main(config: Config) -> None:
     review = build_review(game, config.seat, explain_choices(game, config, console))
     page = config.out or config.game.with_name(f"{config.game.stem}-seat{config.seat}.html")
     html = render_review(review, config.player, read_players(config.game, game.setup.seats))
-    write_atomically(page, lambda part: part.write_text(html, encoding="utf-8"))
+    write_text(page, html)
     write_json(page.with_suffix(".json"), describe_review(review, config))
     for sentence in [*summarize(review), *map(describe_flaw, review.flagged[1:])]:
         console.print(sentence, highlight=False, soft_wrap=True)

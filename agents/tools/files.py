@@ -36,6 +36,11 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
         raise UserError(f"cannot write {path}: {_reason(error)}{unchanged}") from error
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text to the file `path` in UTF-8, atomically."""
+    write_atomically(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
 @contextmanager
 def explain_os_errors(what: str) -> Iterator[None]:
     """Turn an error of the operating system inside this context into a `UserError` that begins with `what`."""
@@ -47,7 +52,7 @@ def explain_os_errors(what: str) -> Iterator[None]:
 
 def write_json(path: Path, values: Any) -> None:
     """Write `values` to the file `path` as indented JSON, atomically."""
-    write_atomically(path, lambda part: part.write_text(json.dumps(values, indent=1) + "\n"))
+    write_text(path, json.dumps(values, indent=1) + "\n")
 
 
 def _sync_folder(folder: Path) -> None:

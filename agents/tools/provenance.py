@@ -6,14 +6,17 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from agents.tools.files import UserError
 from felicity_env.setups import setup_name
 
 PACKAGES = ("felicity-env", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib")
+NEUTRAL = ("workers", "ray", "fresh", "out", "deals_per_part")  # settings of matches without influence on results
 RENDERED = ("experiments/results", "README.md")  # outputs of experiments, which do not change what experiments do
 
 
@@ -33,6 +36,27 @@ def describe_measurement(command: str, config: Any, *, started: float) -> dict[s
         "seconds": round(time.monotonic() - started, 1),
         **provenance(),
     }
+
+
+def announce_replacement(path: Path, command: str, config: Any, report: Callable[[str], Any]) -> None:
+    """Report that a command will replace the result in a file, if that result was measured with other settings.
+
+    command, config: as in `describe_measurement`. report: called with the text. Raises `UserError` if the result is of
+    another command.
+    """
+    if not path.exists():
+        return
+    try:
+        stored = json.loads(path.read_text())
+        command_line, settings = str(stored["command"]), dict(stored["config"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} is no result of a measurement; choose another --out, or delete it") from error
+    if not command_line.startswith(f"python -m {command}"):
+        raise UserError(f"{path} is the result of `{command_line}`; choose another --out")
+    wanted = json.loads(json.dumps(asdict(config), default=str))
+    changed = [name for name in wanted if name not in NEUTRAL and settings.get(name) != wanted[name]]
+    if changed:
+        report(f"{path} is replaced, it has other settings ({', '.join(changed)}); the games played so far are kept")
 
 
 def provenance() -> dict[str, Any]:

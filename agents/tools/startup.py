@@ -21,13 +21,15 @@ PORTABLE = {  # variables that let numerical libraries compute alike on all x86-
 def begin_command() -> None:
     """Handle Ctrl-C and a closed output without a traceback while the modules of a command are imported.
 
-    Ctrl-C ends the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it. Threads of
-    the numerical libraries sleep while they wait, unless the variable `OMP_WAIT_POLICY` is set. With
+    Ctrl-C ends the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it. The
+    numerical libraries use one thread, and several sleep while they wait, unless the variables `OMP_NUM_THREADS` and
+    `OMP_WAIT_POLICY` say otherwise; `--threads` of training sets the number of torch's threads. With
     `FELICITY_PORTABLE=1`, or with the option `--ray`, these libraries use only what all x86-64 processors with AVX2
     have.
     """
     # Threads that wait in a loop take the cores from those that work, if other programs use some of the cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for a bot with networks, such as a model of torch
     if os.environ.get(PORTABLE_VARIABLE) == "1" or "--ray" in [word.split("=")[0] for word in sys.argv]:
         os.environ.update(PORTABLE)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -75,12 +75,13 @@ def test_a_command_goes_on_without_a_reader_of_its_output(arguments, said):
     assert done.stderr == said
 
 
-@pytest.mark.parametrize(("before", "after"), [({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active")])
-def test_waiting_threads_sleep_unless_the_user_decides_otherwise(before, after, monkeypatch):
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    code = "import os; from agents.tools.startup import begin_command as b; b(); print(os.environ['OMP_WAIT_POLICY'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | before)
-    assert done.stdout.split() == [after]
+@pytest.mark.parametrize(("key", "default", "other"), [("WAIT_POLICY", "passive", "active"), ("NUM_THREADS", "1", "2")])
+def test_libraries_use_one_thread_and_waiting_ones_sleep_unless_the_user_decides(key, default, other, monkeypatch):
+    monkeypatch.delenv(f"OMP_{key}", raising=False)
+    code = f"import os; from agents.tools.startup import begin_command as b; b(); print(os.environ['OMP_{key}'])"
+    for before, after in (({}, default), ({f"OMP_{key}": other}, other)):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | before)
+        assert done.stdout.split() == [after]
 
 
 def test_the_package_gives_its_names_without_importing_them_before():

@@ -23,9 +23,10 @@ FILES = {
     "empty/notes.txt": "text",
 }
 BROKEN = {
-    "fails.py": ("1 / 0", "ZeroDivisionError: division by zero"),
-    "exits.py": ("import sys\nsys.exit()", "SystemExit: "),
-    "helps.py": ("number = 1", "AttributeError: it has no function make"),
+    "fails.py": ("make = 1 / 0", "ZeroDivisionError: division by zero"),
+    "exits.py": ("import sys\nsys.exit()\nfrom sys import path as make", "SystemExit: "),
+    "script.py": ("import agents\nmake_one = agents.make\nraise SystemExit", "it has no function make"),
+    "wrong.py": ("make = 1", "AttributeError: it has no function make"),
     "typo.py": ("def make(:", "SyntaxError: invalid syntax (typo.py, line 1)"),
     "object.py": ("def make():\n    return 5", "object.py:make() gave 5, which has no method act(view)"),
 }
@@ -60,16 +61,19 @@ def test_a_file_and_a_package_of_one_name_are_told_apart_by_their_codes(tmp_path
     assert list(shorten_codes(codes).values()) == list(codes)
 
 
-@pytest.mark.parametrize(("name", "message"), [("empty", "there is no bot in"), ("nowhere", "there is no folder")])
-def test_a_folder_without_bots_is_refused(tmp_path, name, message, capsys):
-    write(tmp_path, {"empty/notes.txt": "text"})
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("empty", "there is no bot in"), ("broken", "fails.py:make: ZeroDivision"), ("nowhere", "there is no folder")],
+)
+def test_a_folder_without_bots_that_can_play_is_refused(tmp_path, name, message, capsys):
+    write(tmp_path, {"empty/notes.txt": "text", "broken/fails.py": "make = 1 / 0"})
     assert run_verb("agents", VERBS, ["tournament", "--bots", str(tmp_path / name), "--out", str(tmp_path / "o")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "o").exists()
 
 
 def test_a_tournament_of_bots_and_players_names_the_bots_that_are_left_out(tmp_path, capsys):
-    bots = write(tmp_path / "bots", {"alice.py": BOT, "fails.py": "1 / 0"})
+    bots = write(tmp_path / "bots", {"alice.py": BOT, "fails.py": "make = 1 / 0"})
     size = ["--setup", "standard-3", "--num-deals", "2", "--mixed-deals", "0", "--workers", "1"]
     out = ["--out", str(tmp_path / "out")]
     assert run_verb("agents", VERBS, ["tournament", "--players", "random", "--bots", str(bots), *size, *out]) == 1

@@ -51,6 +51,19 @@ def test_a_damaged_part_is_named_and_once_deleted_played_again(tmp_path, capsys)
     assert json.loads((tmp_path / "out" / "result.json").read_text())["results"] == json.loads(first)["results"]
 
 
+def test_the_result_of_another_command_stays_and_other_settings_are_named(tmp_path, capsys):
+    out = ["--out", str(tmp_path / "out")]
+    assert evaluate("ev", "--against", "random", *FAST, *out) == 0
+    before = (tmp_path / "out" / "result.json").read_bytes()
+    assert run_verb("agents", VERBS, ["tournament", "--players", "ev", "random", *FAST, *out]) == 2
+    assert "result.json is the result of `python -m agents evaluate" in capsys.readouterr().err
+    assert (tmp_path / "out" / "result.json").read_bytes() == before
+    assert evaluate("ev", "--against", "random", *FAST, *out) == 0
+    assert not capsys.readouterr().err
+    assert evaluate("ev", "--against", "anchor", *FAST, *out) == 0
+    assert "result.json is replaced, it has other settings (against)" in capsys.readouterr().err
+
+
 def make_cheat():
     """Make a player that places a card also in auctions."""
     return from_policy(lambda observation, mask: 0)

@@ -53,12 +53,27 @@ def test_saved_games_are_those_of_a_tournament_with_the_same_seed(tmp_path, caps
             margins = [score(final, seat) - np.mean([score(final, s) for s in range(3) if s != seat]) for seat in seats]
             assert np.allclose(blocks.measures["margin"][block, rotation], margins)
             codes_by_seat = [codes[player] for player in np.argsort(seats)]
-            assert path.read_text().endswith(f"\n# players: {', '.join(codes_by_seat)}\n")
+            scores = ", ".join(str(score(final, seat)) for seat in range(3))
+            assert path.read_text().endswith(f"\n# players: {', '.join(codes_by_seat)}; scores: {scores}\n")
+
+
+def test_games_replace_no_other_games_and_are_not_written_among_other_files(tmp_path, capsys):
+    words = ["games", "anchor", "ev", "ev", "--num-deals", 1, "--out"]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").touch()
+    assert run(*words, tmp_path / "run") == 2
+    assert "run is not empty and holds no games; choose another --out" in capsys.readouterr().err
+    assert run(*words, tmp_path / "games") == 0
+    before = {path: path.read_text() for path in (tmp_path / "games").iterdir()}
+    assert run(*words, tmp_path / "games") == 0
+    assert run(*words, tmp_path / "games", "--seed", 8) == 2
+    assert "deal0-rotation0.txt is another game; choose another --out" in capsys.readouterr().err
+    assert {path: path.read_text() for path in (tmp_path / "games").iterdir()} == before
 
 
 def test_a_number_of_players_without_a_setup_is_refused(tmp_path, capsys):
     assert run("games", "anchor", "ev", "--out", tmp_path / "none") == 2
-    assert "num_players must be one of [3, 4, 5], not 2" in capsys.readouterr().err
+    assert "name 3, 4 or 5 players, not 2, or give a --setup with 2 seats" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 
