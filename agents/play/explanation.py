@@ -65,8 +65,8 @@ def explain_decision(
     """Explain a decision of a game by a policy: its action probabilities, values and beliefs.
 
     decision: number of the decision, counted from 1. worlds: number of possible deals of the hidden cards in which each
-    plausible action is played to the end. Raises `ValueError` if there is no such decision, or if the player has no
-    action probabilities.
+    plausible action is played to the end. seed: seed of these worlds; each decision of a game has its own. Raises
+    `ValueError` if there is no such decision, or if the player has no action probabilities.
     """
     check_policy(player)
     before = replace(game, actions=game.actions[: _check_decision(game, decision) - 1])
@@ -78,6 +78,7 @@ def explain_decision(
     actions = list_candidates(probabilities, view)
     if taken is not None and taken not in actions:
         actions = np.append(actions, taken)
+    seed = game_seed(seed, decision, 0)
     drawn = draw_worlds(before, seat, hidden, worlds, np.random.default_rng(seed))
     values = play_candidates(game, drawn, actions, seat, player, seed=seed)
     weights = probabilities[actions] / probabilities[actions].sum()

@@ -60,7 +60,7 @@ class Config(Workers):
     worlds: int = 400
     """Number of worlds in which the actions of a decision are compared; more worlds give narrower intervals."""
     seed: int = 0
-    """Seed for drawing these worlds and for playing them to the end."""
+    """Seed for drawing these worlds and for playing them to the end; `explain` with the same seed draws the same."""
     workers: int = field(default=1, kw_only=True)
     """Number of processes that work in parallel; results do not depend on it. With --ray, only `local` uses it."""
     out: Path | None = None
@@ -79,7 +79,7 @@ def main(config: Config) -> None:
     html = render_review(review, config.player, read_players(config.game, game.setup.seats))
     write_text(page, html)
     write_json(page.with_suffix(".json"), describe_review(review, config))
-    for sentence in [*summarize(review), *map(describe_flaw, review.flagged[1:])]:
+    for sentence in [*summarize(review), *map(describe_flaw, review.flagged)]:
         console.print(sentence, highlight=False, soft_wrap=True)
     console.print(f"written: {page} and {page.with_suffix('.json')}", highlight=False, soft_wrap=True)
 
@@ -91,9 +91,7 @@ def explain_choices(game: Game, config: Config, console: Console) -> list[Explan
     """
     make_policy(config.player)
     numbers, text = list_choices(game, config.seat), dumps(game)
-    tasks = [
-        ReviewTask(text, number, config.player, config.worlds, config.seed + k) for k, number in enumerate(numbers)
-    ]
+    tasks = [ReviewTask(text, number, config.player, config.worlds, config.seed) for number in numbers]
     explanations: dict[int, Explanation] = {}
     started = time.monotonic()
     with PartsProgress(console, unit="decisions") as progress:

@@ -82,15 +82,15 @@ def review_game(
 ) -> Review:
     """Review the decisions of a seat in a game, which may be unfinished, by a policy.
 
-    worlds: number of worlds in which the actions of a decision are compared. report: receives how many decisions are
-    done, and how many there are. Raises `ValueError` if there is no such seat, or if the player has no action
-    probabilities.
+    worlds, seed: as in `explain_decision`, which gives the same numbers for each decision. report: receives how many
+    decisions are done, and how many there are. Raises `ValueError` if there is no such seat, or if the player has no
+    action probabilities.
     """
     numbers = list_choices(game, seat)
     explanations = []
     for done, number in enumerate(numbers):
         report(done, len(numbers))
-        explanations.append(explain_decision(game, number, player, worlds=worlds, seed=seed + done))
+        explanations.append(explain_decision(game, number, player, worlds=worlds, seed=seed))
     report(len(numbers), len(numbers))
     return build_review(game, seat, explanations)
 
@@ -136,7 +136,7 @@ def _find_result(game: Game, seat: int) -> float | None:
 
 
 def summarize(review: Review) -> list[str]:
-    """Describe a review in a few sentences."""
+    """Describe a review in a few sentences; `describe_flaw` describes each flagged decision."""
     if not review.decisions:
         return [f"Seat {review.seat} has had no choice in this game yet."]
     first = review.decisions[0].explanation
@@ -150,10 +150,8 @@ def summarize(review: Review) -> list[str]:
     ]
     if not review.flagged:
         return [*sentences, "No decision is flagged: none was surely worse than another by as much as 0.02."]
-    worst = review.flagged[0]
     count = len(review.flagged)
-    flagged = "1 decision is" if count == 1 else f"{count} decisions are"
-    return [*sentences, f"{flagged} flagged. {describe_flaw(worst)}"]
+    return [*sentences, "1 decision is flagged." if count == 1 else f"{count} decisions are flagged."]
 
 
 def _describe_result(review: Review) -> str:

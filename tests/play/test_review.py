@@ -10,7 +10,8 @@ import pytest
 import agents
 from agents.__main__ import VERBS
 from agents.arena.estimates import estimate_differences
-from agents.play.review_game import LEAST_COST, list_choices, review_game, summarize
+from agents.play.explanation import explain_decision
+from agents.play.review_game import LEAST_COST, describe_flaw, list_choices, review_game, summarize
 from agents.play.review_page import render_review
 from agents.tools.command import run_verb
 from felicity_env import notation
@@ -51,7 +52,14 @@ def test_a_blunder_is_flagged_and_named(blunder):
     assert flagged.explanation.decision == last
     assert flagged.better.action == 11
     assert flagged.cost >= LEAST_COST
-    assert f"Decision {last}, in round 2: bid 1 would have won" in summarize(review)[-1]
+    assert f"Decision {last}, in round 2: bid 1 would have won" in describe_flaw(flagged)
+    assert summarize(review)[-1] in ("1 decision is flagged.", f"{len(review.flagged)} decisions are flagged.")
+
+
+def test_a_review_and_an_explanation_of_a_decision_have_the_same_numbers(blunder, net):
+    review, last = blunder
+    alone = explain_decision(review.game, last, net, worlds=100)
+    assert [tuple(each) for each in alone.candidates] == [tuple(c) for c in review.decisions[-1].explanation.candidates]
 
 
 def test_all_decisions_with_a_choice_are_reviewed(net):

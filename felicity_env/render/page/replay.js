@@ -20,7 +20,7 @@
     find("round").value = roundOf(now);
     for (const [number, link] of [...document.querySelectorAll(".moves a")].entries()) {
       const move = link.parentElement, isNow = number + 1 === now;
-      link.textContent = moves[number].join("; ");
+      link.textContent = `${number + 1}: ${moves[number].join("; ")}`;
       move.hidden = find("hide").checked && number + 1 > now;
       if (isNow) link.setAttribute("aria-current", "step"); else link.removeAttribute("aria-current");
       if (isNow) reveal(link);
