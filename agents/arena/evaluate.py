@@ -29,7 +29,7 @@ from agents.tasks.options import Workers
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
-from agents.tools.provenance import announce_replacement, describe_measurement
+from agents.tools.provenance import check_replacement, describe_measurement
 from agents.tools.settings import SeveralSetups, check_at_least, check_positive, choose_setups, require
 from felicity_env.game import Setup
 from felicity_env.random_stream import game_seed
@@ -206,7 +206,7 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
     started = time.monotonic()
     name = "result.json" if config.sequential is None else "sequential.json"
     if config.out:
-        announce_replacement(config.out / name, COMMAND, config, print_error)
+        check_replacement(config.out / name, COMMAND, config, print_error)
     if config.sequential is not None:
         results: dict[str, Any] = {"sequential": run_sequential_tests(config, console)}
     else:

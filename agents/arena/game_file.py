@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from agents.registry import shorten_codes
 from agents.tools.files import write_text
 from felicity_env.game_record import Game
 from felicity_env.notation import dumps, loads
@@ -37,6 +38,13 @@ def read_players(path: Path, seats: int) -> tuple[str, ...]:
     """Return the names of the players that `write_game` wrote, by seat, or () if the file does not name all of them."""
     names = tuple(_read_comment(path, r"players: ([^;\n]*)").split(", "))
     return names if len(names) == seats else ()
+
+
+def read_names(path: Path, seats: int) -> tuple[str, ...]:
+    """Return short names of the players in a file, by seat, for pictures; () if the file does not name all of them."""
+    codes = read_players(path, seats)
+    names = shorten_codes(codes)
+    return tuple(names[code] for code in codes)
 
 
 def read_seed(path: Path) -> int | None:

@@ -26,7 +26,7 @@ from agents.tasks.options import Workers
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
-from agents.tools.provenance import announce_replacement, describe_measurement
+from agents.tools.provenance import check_replacement, describe_measurement
 from agents.tools.settings import SeveralSetups, check_at_least, require
 from felicity_env.game import Setup
 from felicity_env.setups import describe_setup, setup_name
@@ -175,7 +175,7 @@ def play_tournament(
     """Play or resume a tournament and write its results to `config.out`; return them and the data of `result.json`."""
     started = time.monotonic()
     path = config.out / "result.json"
-    announce_replacement(path, command, config, print_error)
+    check_replacement(path, command, config, print_error)
     report.print_failures([failure._asdict() for failure in _list_absent(config)], [])
     with PartsProgress(console) as progress:
         results = play_matches(

@@ -7,13 +7,13 @@ so it can be mailed. The command also writes films (`--gif`, `--mp4`) and pictur
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
 from rich.console import Console
 
-from agents.arena.game_file import read_game, read_players
+from agents.arena.game_file import read_game, read_names
 from agents.tools.files import UserError, write_text
 from agents.tools.settings import check_at_least, check_positive, require
 from felicity_env.game_record import Game
@@ -66,16 +66,15 @@ def main(config: Config) -> None:
     written = [*_write_pictures(config, game), *_write_films(config, game)]
     if config.out is not None or not written:
         path = config.out or config.game.with_suffix(".html")
-        options = {
-            "open_mice": config.open_mice,
-            "hide_later": config.hide_later,
-            "names": read_players(config.game, game.setup.seats),
-        }
-        html = replay_html(game, config.seat, **options)
-        write_text(path, html)
+        shown = _choose_what_is_shown(config, game)
+        write_text(path, replay_html(game, config.seat, hide_later=config.hide_later, **shown))
         written.append(path)
     for path in written:
         Console().print(f"written: {path}", highlight=False, soft_wrap=True)
+
+
+def _choose_what_is_shown(config: Config, game: Game) -> dict[str, Any]:
+    return {"open_mice": config.open_mice, "names": read_names(config.game, game.setup.seats)}
 
 
 def _write_pictures(config: Config, game: Game) -> Iterator[Path]:
@@ -84,7 +83,7 @@ def _write_pictures(config: Config, game: Game) -> Iterator[Path]:
         if not 0 <= number <= len(game.actions):
             raise UserError(f"--svg {number}: {config.game} has positions 0 to {len(game.actions)}")
         state = replace(game, actions=game.actions[:number]).final_states()[0]
-        svg = draw_svg(build_scene(state, config.seat, open_mice=config.open_mice), theme=config.theme)
+        svg = draw_svg(build_scene(state, config.seat, **_choose_what_is_shown(config, game)), theme=config.theme)
         path = config.game.with_name(f"{config.game.stem}-{number}.svg")
         write_text(path, svg)
         yield path
@@ -102,4 +101,5 @@ def _write_films(config: Config, game: Game) -> Iterator[Path]:
 
 
 def _draw_frames(config: Config, game: Game, scale: float) -> Iterator[np.ndarray]:
-    return draw_frames(game, config.seat, open_mice=config.open_mice, theme=config.theme, scale=scale)
+    shown = _choose_what_is_shown(config, game)
+    return draw_frames(game, config.seat, theme=config.theme, scale=scale, **shown)

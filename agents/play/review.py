@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import tyro
 from rich.console import Console
 
-from agents.arena.game_file import read_game, read_players
+from agents.arena.game_file import read_game, read_names
 from agents.play.explanation import Candidate, Explanation, explain_decision, make_policy
 from agents.play.review_game import Review, ReviewedDecision, build_review, describe_flaw, list_choices, summarize
 from agents.play.review_page import render_review
@@ -76,7 +76,7 @@ def main(config: Config) -> None:
     console, game = Console(), read_game(config.game)
     review = build_review(game, config.seat, explain_choices(game, config, console))
     page = config.out or config.game.with_name(f"{config.game.stem}-seat{config.seat}.html")
-    html = render_review(review, config.player, read_players(config.game, game.setup.seats))
+    html = render_review(review, config.player, read_names(config.game, game.setup.seats))
     write_text(page, html)
     write_json(page.with_suffix(".json"), describe_review(review, config))
     for sentence in [*summarize(review), *map(describe_flaw, review.flagged)]:

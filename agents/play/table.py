@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from agents.arena.game_file import read_game, read_players, read_seed, write_game
-from agents.registry import check_player, make
+from agents.registry import check_player, make, shorten_codes
 from agents.tools.files import UserError
 from felicity_env.game import NO_SEAT, Setup, State
 from felicity_env.game_record import Game
@@ -25,6 +25,12 @@ class Seating:
     """Players of a game by seat: HUMAN or the code of a player."""
 
     players: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Short names of the players by seat, for pictures."""
+        short = shorten_codes(self.players)
+        return tuple(short[code] for code in self.players)
 
     @property
     def humans(self) -> list[int]:
@@ -93,7 +99,7 @@ class Table:
     def build_scene(self, seat: int, state: State | None = None) -> Scene:
         """Build the scene of a position, by default the one now, as a seat may know it, with the players' names."""
         state = self.state if state is None else state
-        return build_view_scene(state, seat, open_mice=self.open_mice, names=self.seating.players)
+        return build_view_scene(state, seat, open_mice=self.open_mice, names=self.seating.names)
 
     def view(self) -> View:
         """Return what the seat to act may know."""

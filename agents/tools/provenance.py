@@ -38,8 +38,8 @@ def describe_measurement(command: str, config: Any, *, started: float) -> dict[s
     }
 
 
-def announce_replacement(path: Path, command: str, config: Any, report: Callable[[str], Any]) -> None:
-    """Report that a command will replace the result in a file, if that result was measured with other settings.
+def check_replacement(path: Path, command: str, config: Any, report: Callable[[str], Any]) -> None:
+    """Check that a command may replace the result in a file, and report which of its settings differ.
 
     command, config: as in `describe_measurement`. report: called with the text. Raises `UserError` if the result is of
     another command.

@@ -12,15 +12,23 @@ from felicity_env.render.svg import draw_svg
 
 
 def draw_frames(
-    game: Game, seat: int | None = None, *, open_mice: bool = False, theme: str = "light", scale: float = 1.0
+    game: Game,
+    seat: int | None = None,
+    *,
+    open_mice: bool = False,
+    names: tuple[str, ...] = (),
+    theme: str = "light",
+    scale: float = 1.0,
 ) -> Iterator[np.ndarray]:
     """Yield every position of a game as pixels, uint8 [height, width, 3].
 
-    seat: seat that sees the game; None shows all cards. scale: size of a picture, where 1 is 960 x 640 pixels. Raises
-    `ImportError` naming the extra that is needed if the rasteriser is not installed.
+    seat: seat that sees the game; None shows all cards. names: name of the player in each seat. scale: size of a
+    picture, where 1 is 960 x 640 pixels. Raises `ImportError` naming the extra that is needed if the rasteriser is not
+    installed.
     """
     for _, state in game.states():
-        yield raster_rgb(draw_svg(build_scene(state, seat, open_mice=open_mice), theme=theme), scale=scale)
+        scene = build_scene(state, seat, open_mice=open_mice, names=names)
+        yield raster_rgb(draw_svg(scene, theme=theme), scale=scale)
 
 
 def write_gif(path: Path, frames: Iterator[np.ndarray], *, seconds: float = 1.0) -> None:

@@ -31,6 +31,7 @@ _BOTTOM, _BOTTOM_HEIGHT = 444, 182  # panel of the viewer
 _SLOT_WIDTH = 104
 _ROW_SCALE = 1.34  # size of a card in the row, compared to the hand
 _MOUSE_CARD_WIDTH, _MOUSE_CARD_HEIGHT = 92, 50
+_NEWS_LETTER, _NAME_LETTER = 10, 7  # width of a letter of what a seat did, and of the name of its player
 _NEWS_WIDTH, _NEWS_LINES = 48, 4  # characters in a line, and lines
 
 
@@ -86,6 +87,7 @@ def _draw_panel(scene: Scene, seat: Seat | None, cards: CardSet, width: float, t
         *_draw_name(scene, cards.owner, seat, width, theme),
         *([] if seat is None else _draw_standing(seat, 10, 45, theme)),
         label(10, 64, "in hand", theme["muted"], size=10),
+        label(76, 64, _write_start(scene, seat), theme["muted"], size=10),
         *_draw_chips(_list_hand(cards), 10, 68, step, theme, _count_places(cards)),
         *_draw_removed(cards, width - CHIP_WIDTH - 10, 68, theme),
         label(10, 110, "placed in earlier rounds", theme["muted"], size=10),
@@ -104,6 +106,7 @@ def _draw_own_panel(scene: Scene, seat: Seat, cards: CardSet, theme: Theme) -> l
         *_draw_name(scene, cards.owner, seat, 218, theme),
         *_draw_standing(seat, 10, 50, theme),
         label(10, 74, "placed in earlier rounds", theme["muted"], size=10),
+        label(140, 74, _write_start(scene, seat), theme["muted"], size=10),
         *_draw_chips(cards.played, 10, 79, CHIP_WIDTH + 1, theme),
         label(10, 129, "removed", theme["muted"], size=10),
         draw_chip(theme, 62, 114, _find_removed(cards)),
@@ -121,7 +124,7 @@ def _draw_frame(scene: Scene, owner: int, width: float, height: float, theme: Th
 
 
 def _draw_name(scene: Scene, owner: int, seat: Seat | None, width: float, theme: Theme) -> list[Node]:
-    """Draw the name of a seat, whether it starts the round, and what it did in the auction or its rank at the end."""
+    """Draw the name of a seat and of its player, and what it did in the auction or its rank at the end."""
     name = name_owner(scene, owner)
     if seat is None:
         return [label(10, 24, name, theme["ink"], size=16, font_weight="bold")]
@@ -130,7 +133,7 @@ def _draw_name(scene: Scene, owner: int, seat: Seat | None, width: float, theme:
     is_strong = over or seat.bid > 0
     return [
         label(10, 24, name, theme["ink"], size=16, font_weight="bold"),
-        label(76, 24, _write_note(scene, seat), theme["muted"], size=11),
+        label(76, 24, _write_player(scene, seat, width - 100 - _NEWS_LETTER * len(news)), theme["muted"], size=11),
         label(
             width - 12,
             25,
@@ -143,10 +146,15 @@ def _draw_name(scene: Scene, owner: int, seat: Seat | None, width: float, theme:
     ]
 
 
-def _write_note(scene: Scene, seat: Seat) -> str:
-    """Return the note beside the name of a seat: the name of its player, and whether it starts the round."""
-    name = scene.names[seat.seat] if scene.names else ""
-    return ", ".join(text for text in (name, "starts" if seat.starts and scene.acting is not None else "") if text)
+def _write_player(scene: Scene, seat: Seat, width: float) -> str:
+    """Return the name of the player in a seat; the end of a name that is wider than `width` is left out."""
+    name, most = scene.names[seat.seat] if scene.names else "", int(width / _NAME_LETTER)
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _write_start(scene: Scene, seat: Seat | None) -> str:
+    """Return the note that a seat starts the round, or "" if it does not; a dummy (None) never does."""
+    return "starts the round" if seat and seat.starts and scene.acting is not None else ""
 
 
 def _draw_standing(seat: Seat, x: float, y: float, theme: Theme) -> list[Node]:

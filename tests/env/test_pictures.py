@@ -117,6 +117,15 @@ def list_cards(svg: str, kind: str) -> list[str]:
     return [name[-1] for name in names if name[-2] == kind]
 
 
+def test_the_end_of_a_long_name_of_a_player_is_left_out():
+    scene = replace(build_scene("whole_game_of_five", 30, 4), names=("ev", *["a-name-of-30-letters-or-so-long"] * 4))
+    texts = list_texts(draw_svg(scene))
+    assert "ev" in texts
+    cut = [text for text in texts if text.startswith("a-name")]
+    assert len(cut) == 4
+    assert all(text.endswith("…") and len(text) <= 18 for text in cut)
+
+
 def test_a_picture_has_the_words_and_numbers_of_the_position():
     scene = build_scene("whole_game_of_four", 40, 3)
     texts = list_texts(draw_svg(scene))
