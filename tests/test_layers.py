@@ -56,6 +56,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__init__", "algorithms", "priors", "opponents", "sampling", "compilation", "cuda_graphs"),
         ("config", "networks"),
         ("storage", "initial_policy", "rollout"),
+        ("curves",),
         ("trainer", "shards", "gpu_kernels"),
         ("own_games",),
         ("gpu_games",),

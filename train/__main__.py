@@ -8,18 +8,22 @@ if __name__ == "__main__":
 import sys
 from collections.abc import Sequence
 
-from agents.tools.command import exit_status
+from agents.tools.command import exit_status, run_module
 from agents.tools.options import format_rows
 from agents.tools.startup import raise_at_ctrl_c
 from train.algorithms import ALGORITHMS, DEFAULT
+
+CURVES = "curves"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `python -m train` with the given arguments (default: those of the command line); return the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if {"-h", "--help"} & set(words) and words[0] not in ALGORITHMS:
+    if {"-h", "--help"} & set(words) and words[0] not in (*ALGORITHMS, CURVES):
         print(_usage())
         return 0
+    if words[:1] == [CURVES]:
+        return run_module("train.curves", f"python -m train {CURVES}", words[1:])
     return exit_status(lambda: _train(words), interrupted=lambda: "nothing was stored")
 
 
@@ -35,6 +39,7 @@ def _usage() -> str:
     rows = [
         ("python -m train [ALGORITHM] [options]", "train a player; ALGORITHM --help lists them"),
         ("python -m train --resume RUN", "continue a stopped run; --total-timesteps N extends one"),
+        (f"python -m train {CURVES} RUN [RUN ...]", "compare the learning curves of runs in one picture"),
     ]
     algorithms = [
         (name, f"{algorithm.help}{' (default)' if name == DEFAULT else ''}") for name, algorithm in ALGORITHMS.items()

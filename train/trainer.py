@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
@@ -25,7 +24,7 @@ from agents.checkpoint_file import save_checkpoint
 from agents.network import NetworkPlayer
 from agents.policy_file import CRITIC, POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
 from agents.registry import load_function
-from agents.tools.files import check_same_settings, explain_os_errors, write_atomically, write_json
+from agents.tools.files import check_same_settings, explain_os_errors, write_json
 from agents.tools.progress import format_duration
 from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
@@ -33,6 +32,7 @@ from felicity_env import OBSERVATION_VERSION, Batch, Player, Setup, game_seed
 from felicity_env.kernel import MAX_THREADS
 from felicity_env.setups import describe_setup, setup_name
 from train.config import Config
+from train.curves import plot_learning_curve
 from train.rollout import SPREAD_STEPS
 from train.storage import CURVE, EVALUATION, POLICIES
 
@@ -331,25 +331,6 @@ def evaluate_policy(
         for code in against
     }
     return describe_setup(setup) | {"par": 1 / setup.seats, "win_share": win_shares}
-
-
-def plot_learning_curve(curve: list[dict[str, Any]], path: Path) -> None:
-    """Plot the win share against each opponent over the number of decisions, with 95 % bands and a panel per setup."""
-    results = curve[0]["results"]
-    figure = Figure(figsize=(5.5 * len(results), 4), layout="constrained")
-    axes = figure.subplots(1, len(results), squeeze=False)
-    steps = [point["timesteps"] / 1e6 for point in curve]
-    for panel, (axis, result) in enumerate(zip(axes[0], results, strict=True)):
-        for code in result["win_share"]:
-            win_shares = [point["results"][panel]["win_share"][code] for point in curve]
-            axis.plot(steps, [each["value"] for each in win_shares], marker="o", markersize=3, label=code)
-            axis.fill_between(steps, [s["low"] for s in win_shares], [s["high"] for s in win_shares], alpha=0.2)
-        axis.axhline(result["par"], color="grey", linestyle=":", label="par")
-        axis.set(title=f"{result['setup']}: one against the rest", xlabel="million decisions")
-        axis.set(ylabel="win share", ylim=(0, 1))
-        axis.grid(alpha=0.3)
-        axis.legend()
-    write_atomically(path, lambda part: figure.savefig(part, format="png", dpi=120))
 
 
 # --- progress and signals ---------------------------------------------------------------------------------------------

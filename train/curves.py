@@ -1,0 +1,157 @@
+"""Learning curves of training runs: `python -m train curves RUN RUN` compares runs in one picture.
+
+A panel shows the win share of one trained player against copies of an opponent, over the number of decisions, with 95 %
+bands and par. Runs with other seeds differ by chance, so draw conclusions from several seeds of each setting.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from agents.tools.files import UserError, describe_error, explain_os_errors, write_atomically
+from agents.tools.markdown import format_estimate
+from agents.tools.settings import require
+from train.storage import CURVE
+
+Curve = Sequence[Mapping[str, Any]]  # points with `timesteps`, `seconds` and `results`
+
+
+@dataclass(frozen=True)
+class Config:
+    """Plot the learning curves of runs in one picture, and print where each has arrived."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Run folders, finished or not."""
+    against: tuple[str, ...] = ()
+    """Codes of opponents. Default: all that every run was measured against."""
+    out: Path = Path("runs/curves.png")
+    """File of the picture, which ends in .png, .svg or .pdf."""
+
+    def __post_init__(self) -> None:
+        require(bool(self.runs), "name at least one run folder")
+        require(len({*self.runs}) == len(self.runs), "name each run once")
+        require(self.out.suffix in (".png", ".svg", ".pdf"), f"--out must end in .png, .svg or .pdf, not {self.out}")
+
+
+def main(config: Config) -> None:
+    """Write the picture, and print a table with the last point of each run."""
+    names = name_runs(config.runs)
+    curves = {name: read_curve(run) for name, run in names.items()}
+    panels = find_panels(curves, config.against)
+    with explain_os_errors(f"cannot create {config.out.parent}"):
+        config.out.parent.mkdir(parents=True, exist_ok=True)
+    _save(draw_runs(curves, panels), config.out)
+    console = Console()
+    console.print(build_table(curves, panels))
+    console.print(f"written: {config.out}", highlight=False, soft_wrap=True)
+
+
+def name_runs(runs: Sequence[Path]) -> dict[str, Path]:
+    """Return the runs by name: that of the folder, or the whole path if two folders have the same name."""
+    counts = Counter(run.name for run in runs)
+    return {run.name if counts[run.name] == 1 else str(run): run for run in runs}
+
+
+def read_curve(run: Path) -> Curve:
+    """Read the learning curve of a run; raise `UserError` if it has none, or if its file is damaged."""
+    path = run / CURVE
+    try:
+        curve = json.loads(path.read_text())
+        _find_win_shares(curve[-1])
+    except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
+        reason = describe_error(error) if isinstance(error, OSError) else f"{path} is damaged"
+        raise UserError(f"{run} has no learning curve: {reason}") from error
+    return curve
+
+
+def _find_win_shares(point: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the win shares of a point of a curve by setup and opponent; each also has `par`."""
+    return {
+        (result["setup"], code): {**win_share, "par": result["par"]}
+        for result in point["results"]
+        for code, win_share in result["win_share"].items()
+    }
+
+
+def find_panels(curves: Mapping[str, Curve], against: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """List the pairs of a setup and an opponent that every run was measured with.
+
+    against: opponents to keep; () keeps all. Raises `UserError` if there is no such pair.
+    """
+    measured = [_find_win_shares(curve[0]) for curve in curves.values()]
+    panels = [
+        pair for pair in measured[0] if all(pair in each for each in measured) if not against or pair[1] in against
+    ]
+    if not panels:
+        pairs = ["; ".join(map(" against ".join, each)) or "nothing" for each in measured]
+        found = "".join(f"\n{run}: {text}" for run, text in zip(curves, pairs, strict=True))
+        raise UserError(f"the runs were not all measured in a setup against an opponent that are wanted:{found}")
+    return panels
+
+
+def draw_runs(curves: Mapping[str, Curve], panels: Sequence[tuple[str, str]]) -> Figure:
+    """Draw a panel for each setup and opponent, with a line for each run, {name: curve}."""
+    figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
+    for axis, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for run, curve in curves.items():
+            _draw_line(axis, curve, panel, run)
+        _finish_panel(axis, next(iter(curves.values())), panel, title=f"{panel[0]}: one against copies of {panel[1]}")
+    return figure
+
+
+def plot_learning_curve(curve: Curve, path: Path) -> None:
+    """Plot the learning curve of a run to a file: a panel for each setup, with a line for each opponent."""
+    pairs = list(_find_win_shares(curve[0]))
+    setups = list(dict.fromkeys(setup for setup, _ in pairs))
+    figure = Figure(figsize=(5.5 * len(setups), 4), layout="constrained")
+    for axis, setup in zip(figure.subplots(1, len(setups), squeeze=False)[0], setups, strict=True):
+        own = [pair for pair in pairs if pair[0] == setup]
+        for pair in own:
+            _draw_line(axis, curve, pair, pair[1])
+        _finish_panel(axis, curve, own[0], title=f"{setup}: one against the rest")
+    _save(figure, path)
+
+
+def _draw_line(axis: Axes, curve: Curve, panel: tuple[str, str], name: str) -> None:
+    win_shares = [_find_win_shares(point)[panel] for point in curve]
+    steps = [point["timesteps"] / 1e6 for point in curve]
+    axis.plot(steps, [each["value"] for each in win_shares], marker="o", markersize=3, label=name)
+    axis.fill_between(steps, [each["low"] for each in win_shares], [each["high"] for each in win_shares], alpha=0.2)
+
+
+def _finish_panel(axis: Axes, curve: Curve, panel: tuple[str, str], *, title: str) -> None:
+    axis.axhline(_find_win_shares(curve[0])[panel]["par"], color="grey", linestyle=":", label="par")
+    axis.set(title=title, xlabel="million decisions", ylabel="win share", ylim=(0, 1))
+    axis.grid(alpha=0.3)
+    axis.legend()
+
+
+def _save(figure: Figure, path: Path) -> None:
+    write_atomically(path, lambda part: figure.savefig(part, format=path.suffix[1:], dpi=120))
+
+
+def build_table(curves: Mapping[str, Curve], panels: Sequence[tuple[str, str]]) -> Table:
+    """Build a table for the terminal: decisions, minutes and win shares at the last point of each run."""
+    table = Table(title="Last points, 95 % intervals", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("run", overflow="fold")
+    for head in ("decisions", "minutes"):
+        table.add_column(head, justify="right")
+    table.add_column("alone against", overflow="fold")
+    table.add_column("win share", justify="right", no_wrap=True)
+    for run, curve in curves.items():
+        first = run, f"{curve[-1]['timesteps']:,}", f"{curve[-1]['seconds'] / 60:.1f}"
+        win_shares = _find_win_shares(curve[-1])
+        for k, panel in enumerate(panels):
+            against = f"{panel[1]} in {panel[0]}"
+            table.add_row(*(("", "", "") if k else first), against, format_estimate(win_shares[panel]))
+    return table
