@@ -39,8 +39,12 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
 def include_pages(app: Sphinx, name: str, source: list[str]) -> None:
-    """Replace each line `[include](PATH)` by the page at PATH, and `[include](PATH#END)` by the part before END."""
-    source[0] = re.sub(r"^\[include\]\(([^)#]+)#?([^)]*)\)$", _read_page, source[0], flags=re.MULTILINE)
+    """Replace each line `This page is [NAME](PATH).` by the page at PATH.
+
+    A line `This page begins with [NAME](PATH#END).` is replaced by the part before END.
+    """
+    line = r"^This page (?:is|begins with) \[[^]]+\]\(([^)#]+)#?([^)]*)\)\.$"
+    source[0] = re.sub(line, _read_page, source[0], flags=re.MULTILINE)
 
 
 def _read_page(match: re.Match[str]) -> str:
