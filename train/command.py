@@ -88,6 +88,8 @@ def _continue(config: Config, total: int | None, console: Console) -> int:
     folder: Any = config.resume
     if not folder.is_dir():
         raise UserError(f"there is no run folder {folder}")
+    if not (folder / CONFIG).exists():
+        raise UserError(f"{folder} is no run folder: it has no {CONFIG}")
     with lock_folder(folder):
         return _learn(_resume(config, total, console), console)
 

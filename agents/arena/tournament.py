@@ -39,8 +39,8 @@ class Config(Workers, SeveralSetups):
     resumes: ClassVar[bool] = True
 
     players: tuple[str, ...] = ("pass", "random", "greedy", "anchor", "ev", "tuned")
-    """Codes of the players, weakest first, separated by blanks, such as `anchor mc:200`.
-    The code of your own player is `package.module:function`; the function returns the player."""
+    """Codes of the players, separated by blanks, such as `anchor mc:200`; each is compared with the one named before it.
+    The code of your own player is `FILE.py:FUNCTION` or `package.module:function`; the function returns the player."""
     bots: Path | None = None
     """Folder of bots that play too: its files `NAME.py`, and folders `NAME` with an `__init__.py`, that have a function
     `make`. One that cannot be made is named and left out; names that begin with `_` or `.` are no bots."""

@@ -184,7 +184,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "checkpoint of another kind": (write_other, "does not fit"),
     "checkpoint of other layers": (lambda run: edit_config(run, hidden_sizes=[17]), "other settings (hidden_sizes)"),
     "checkpoint of other settings": (lambda run: edit_config(run, gamma=0.5), "written with other settings (gamma)"),
-    "no config": (lambda run: (run / "config.json").unlink(), "error: there is no file"),
+    "no config": (lambda run: (run / "config.json").unlink(), "is no run folder: it has no config.json"),
     "config cut off": (lambda run: truncate(run / "config.json"), "config.json"),
     "config is a list": (lambda run: (run / "config.json").write_text("[]"), "config.json"),
     "config is binary": (lambda run: (run / "config.json").write_bytes(b"\xff\xfe"), "config.json"),
