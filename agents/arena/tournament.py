@@ -39,7 +39,7 @@ class Config(Workers, SeveralSetups):
     resumes: ClassVar[bool] = True
 
     players: tuple[str, ...] = ("pass", "random", "greedy", "anchor", "ev", "tuned")
-    """Codes of the players, separated by blanks, such as `anchor mc:200`; each is compared with the one named before it.
+    """Codes of the players, such as `anchor mc:200`; each is also compared with the one before it, on the same deals.
     The code of your own player is `FILE.py:FUNCTION` or `package.module:function`; the function returns the player."""
     bots: Path | None = None
     """Folder of bots that play too: its files `NAME.py`, and folders `NAME` with an `__init__.py`, that have a function

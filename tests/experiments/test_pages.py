@@ -11,6 +11,8 @@ from agents.__main__ import VERBS
 from experiments.pages import render
 from experiments.questions import QUESTIONS
 from felicity_env import SETUPS, Setup
+from train import curves
+from train.__main__ import CURVES
 from train.algorithms import ALGORITHMS, DEFAULT, load_trainer
 
 TEXT = render.README.read_text()
@@ -43,7 +45,9 @@ def list_commands() -> list[tuple[str, str]]:
 def test_command_and_its_options_exist(module: str, arguments: str) -> None:
     words = arguments.split()
     verb = words[0] if words and not words[0].startswith("-") else ""
-    if module == "train":
+    if (module, verb) == ("train", CURVES):
+        config: type = curves.Config
+    elif module == "train":
         assert not verb or verb in ALGORITHMS
         config = load_trainer(verb or DEFAULT).config_class
     else:
