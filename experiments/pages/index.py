@@ -107,8 +107,14 @@ def _answer_budget(results: Sequence[Result]) -> str:
 
 def _answer_exploit(results: Sequence[Result]) -> str:
     ordered = sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
-    gains = (f"{stored['results']['gain']['value']:+.2f} against `{stored['config']['target']}`" for stored in ordered)
+    gains = (f"{stored['results']['gain']['value']:+.2f} against {_describe_target(stored)}" for stored in ordered)
     return f"at least by this much win share over par: {', '.join(gains)}"
+
+
+def _describe_target(stored: Result) -> str:
+    config, seats = stored["config"], stored["results"]["num_players"]
+    responses = "" if config["num_learners"] == 1 else f"{config['num_learners']} responses, "
+    return f"`{config['target']}`" + (f" ({responses}{seats} players)" if responses or seats != 4 else "")
 
 
 def _answer_exact(results: Sequence[Result]) -> str:

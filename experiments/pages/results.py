@@ -107,7 +107,10 @@ def render_standings() -> str:
     ladder, measured = read_result("ladder"), (RESULTS / "reference_strength_standard-4.json").exists()
     net = read_result("reference_strength_standard-4")["results"] if measured else {"pairs": []}
     ratings, against = ladder["results"]["ratings"], list_win_shares(net, "standard-4")
-    gains = {stored["config"]["target"]: stored["results"]["gain"] for stored in read_exploits()}
+    single = [row for row in read_exploits() if row["config"]["num_learners"] == 1]
+    gains = {
+        row["config"]["target"]: row["results"]["gain"] for row in single if row["results"]["setup"] == "standard-4"
+    }
     rated = [code for code in ladder["config"]["players"] if code in ratings["standard-4"]]
     rows = [
         (
@@ -140,14 +143,17 @@ def render_budget() -> str:
 
 
 def read_exploits() -> list[dict[str, Any]]:
-    """Return the stored results of the question `exploit`, one for each player, the largest gain first."""
+    """Return the stored results of the question `exploit`, the largest gain first.
+
+    There is one for each player, setup and number of responses at a table.
+    """
     results = [read_result(path.stem) for path in RESULTS.glob("exploit_*.json")]
     return sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
 
 
 def render_exploits(stored: Sequence[Mapping[str, Any]]) -> str:
     """Return a Markdown table of the win shares of best responses, which were trained to beat one player each."""
-    head = ("setup", "target", "best response alone against copies of it", "gain over par", "started from", "runs")
+    head = ("setup", "target", "responses at a table", "win share of each", "gain over par", "started from", "runs")
     return format_table(head, map(_exploit_row, stored)) + "\n\n" + "\n\n".join(map(format_source, stored))
 
 
@@ -155,7 +161,8 @@ def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
     config, results = stored["config"], stored["results"]
     decisions = f"{len(results['responses'])} x {config['total_timesteps'] / 1e6:.0f} million decisions"
     values = format_estimate(results["win_share"]), format_signed(results["gain"])
-    return results["setup"], f"`{config['target']}`", *values, results["best"]["start"], decisions
+    target = f"`{config['target']}`"
+    return results["setup"], target, config["num_learners"], *values, results["best"]["start"], decisions
 
 
 def render_recipes() -> str:
