@@ -107,9 +107,10 @@ def render_standings() -> str:
     ladder, measured = read_result("ladder"), (RESULTS / "reference_strength_standard-4.json").exists()
     net = read_result("reference_strength_standard-4")["results"] if measured else {"pairs": []}
     ratings, against = ladder["results"]["ratings"], list_win_shares(net, "standard-4")
-    single = [row for row in read_exploits() if row["config"]["num_learners"] == 1]
     gains = {
-        row["config"]["target"]: row["results"]["gain"] for row in single if row["results"]["setup"] == "standard-4"
+        stored["config"]["target"]: stored["results"]["gain"]
+        for stored in read_exploits()
+        if stored["results"]["setup"] == "standard-4" and stored["config"]["num_learners"] == 1
     }
     rated = [code for code in ladder["config"]["players"] if code in ratings["standard-4"]]
     rows = [
@@ -153,7 +154,7 @@ def read_exploits() -> list[dict[str, Any]]:
 
 def render_exploits(stored: Sequence[Mapping[str, Any]]) -> str:
     """Return a Markdown table of the win shares of best responses, which were trained to beat one player each."""
-    head = ("setup", "target", "responses at a table", "win share of each", "gain over par", "started from", "runs")
+    head = ("setup", "target", "responses at a table", "their win share", "gain over par", "started from", "runs")
     return format_table(head, map(_exploit_row, stored)) + "\n\n" + "\n\n".join(map(format_source, stored))
 
 
