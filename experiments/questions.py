@@ -11,6 +11,7 @@ GROUPS = {
         "budget": Verb("experiments.strength.budget", "What does a larger search budget buy, and what does it cost?"),
         "exact": Verb("experiments.exact.question", "What do exact solutions of small games say?"),
         "exploit": Verb("experiments.strength.exploit", "How far can a player be exploited?"),
+        "probe": Verb("experiments.strength.probe", "How much of an exploit does a short best response find?"),
         "reference-strength": Verb("experiments.strength.reference_strength", "How strong is the reference player?"),
         "strangers": Verb("experiments.strength.strangers", "How does the reference player do against strangers?"),
         "reference-style": Verb("experiments.strength.reference_style", "How does the reference player play?"),

@@ -117,6 +117,12 @@ def _describe_target(stored: Result) -> str:
     return f"`{config['target']}`" + (f" ({responses}{seats} players)" if responses or seats != 4 else "")
 
 
+def _answer_probe(results: Sequence[Result]) -> str:
+    rows = results[0]["results"]["rows"]
+    found = ", ".join(f"{row['found']:.0%} against `{row['target']}`" for row in rows)
+    return f"{results[0]['config']['total_timesteps'] / 1e6:.0f} million decisions find {found}"
+
+
 def _answer_exact(results: Sequence[Result]) -> str:
     result = results[0]["results"]
     solved = ", ".join(f"{row['curve'][-1]['nash_conv']:.4f} in {row['setup']}" for row in result["equilibria"])
@@ -370,6 +376,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "budget": _answer_budget,
     "exact": _answer_exact,
     "exploit": _answer_exploit,
+    "probe": _answer_probe,
     "reference-strength": _answer_reference_strength,
     "strangers": _answer_strangers,
     "reference-style": _answer_reference_style,

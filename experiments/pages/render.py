@@ -35,6 +35,7 @@ from experiments.pages.results import (
     render_gpu_speed,
     render_ladder,
     render_player_speed,
+    render_probe,
     render_ratings,
     render_recipes,
     render_reference_speed,
@@ -180,6 +181,7 @@ PAGES: dict[Path, Parts] = {
         "ratings": render_ratings,
         "budget": render_budget,
         "exploit": lambda: render_exploits(read_exploits()),
+        "probe": render_probe,
     },
     DOCS / "cluster.md": {"cluster": render_cluster, "data_parallel": render_data_parallel},
     DOCS / "gpu.md": {

@@ -166,6 +166,20 @@ def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
     return results["setup"], target, config["num_learners"], *values, results["best"]["start"], decisions
 
 
+def render_probe() -> str:
+    """Return a Markdown table of what a short best response to each player gains, and what the long ones gain."""
+    if not (RESULTS / "probe.json").exists():
+        return NOT_MEASURED
+    stored = read_result("probe")
+    rows = [
+        (f"`{row['target']}`", format_signed(row["probe"]), format_signed(row["full"]), f"{row['found']:.0%}")
+        for row in stored["results"]["rows"]
+    ]
+    decisions = f"{stored['config']['total_timesteps'] / 1e6:.0f} million decisions"
+    heads = ("target", f"gain of one response, {decisions}", "gain of the best of the long ones", "part found")
+    return format_table(heads, rows) + "\n\n" + format_source(stored)
+
+
 def render_recipes() -> str:
     """Return a Markdown table of what each recipe of another library reaches."""
     if not (RESULTS / "recipes.json").exists():

@@ -8,7 +8,7 @@ enough to compare players.
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,12 +17,11 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from agents.tasks.options import Workers
-from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_seeds
 from experiments.recipes.reference import choose_members, list_settings, write_mixture
 from experiments.results import write_result
 from experiments.runs import train_runs
-from experiments.strength import exploit
+from experiments.strength import exploit, probe
 from felicity_env.setups import describe_setup
 from train.selfplay import SelfplayConfig
 from train.storage import POLICIES
@@ -66,31 +65,10 @@ def write_players(run: Path, config: Config) -> Iterator[tuple[int, Path]]:
         yield timesteps, write_mixture(choose_members(run, timesteps), run / f"net-{timesteps}")
 
 
-def create_probe(player: Path, config: Config) -> exploit.Config:
-    """Return the settings of the question `exploit` for one short response to a player, from its own weights."""
-    return exploit.Config(
-        num_players=config.num_players,
-        setup=config.setup,
-        target=f"net:{player}",
-        starts=(exploit.OWN_WEIGHTS,),
-        seeds=(0,),
-        total_timesteps=config.probe_timesteps,
-        num_deals=config.num_deals,
-        out=config.out / "probes",
-    )
-
-
-def measure_gains(players: Sequence[Path], config: Config) -> Iterator[dict[str, float]]:
-    """Train a response to each player, and yield what each gains over par, with its interval, in the same order."""
-    probes = [create_probe(player, config) for player in players]
-    runs = []
-    for settings in probes:
-        start = exploit.list_starts(settings.target)[exploit.OWN_WEIGHTS][-1]
-        runs.append((exploit.run_folder(exploit.OWN_WEIGHTS, 0, settings), exploit.create_config(0, start, settings)))
-    for settings, _ in zip(probes, train_runs(runs, **config.spread), strict=True):
-        seed = SEEDS["exploit, report"]
-        win_share = exploit.measure_win_share(exploit.OWN_WEIGHTS, 0, settings, deals_seed=seed)
-        yield {name: win_share[name] - settings.par for name in ("value", "low", "high")}
+def create_probes(players: Sequence[Path], config: Config) -> list[exploit.Config]:
+    """Return the settings of the question `exploit` for one short response to each player, from its own weights."""
+    short = replace(config, total_timesteps=config.probe_timesteps, out=config.out / "probes")
+    return probe.create_probes([f"net:{player}" for player in players], short)
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
@@ -120,7 +98,7 @@ def main(config: Config) -> None:
         pass
     found = [(seed, *player) for seed, folder in folders.items() for player in write_players(folder, config)]
     curves: dict[int, list[dict[str, Any]]] = {seed: [] for seed in folders}
-    gains = measure_gains([player for _, _, player in found], config)
+    gains = probe.measure_gains(create_probes([player for _, _, player in found], config), **config.spread)
     for (seed, timesteps, _), gain in zip(found, gains, strict=True):
         curves[seed].append({"timesteps": timesteps, "gain": gain})
         console.print(f"seed {seed}, {timesteps:,} decisions: a response gains {gain['value']:+.3f}", highlight=False)

@@ -1,0 +1,87 @@
+"""Question: how much of what long best responses find does a short one find? `python -m experiments probe`
+
+A probe is one best response that learns for a few minutes: from the target's own weights if the target is a policy, and
+from random weights otherwise. Its gain is compared with the stored result of the question `exploit`, which trains
+several responses for longer. So one knows what the gain of a probe says about players that were probed only.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.console import Console
+
+from agents.registry import check_players
+from agents.tasks.options import Workers
+from agents.tools.markdown import format_estimate
+from agents.tools.seeds import SEEDS
+from agents.tools.settings import OneSetup, check_at_least, require
+from experiments.results import RESULTS, read_result, write_result
+from experiments.runs import train_runs
+from experiments.strength import exploit
+from felicity_env.setups import describe_setup
+
+
+@dataclass(frozen=True)
+class Config(Workers, OneSetup):
+    """Train a short best response to each of some players, and compare what it gains with the stored long ones."""
+
+    resumes: ClassVar[bool] = True
+    targets: tuple[str, ...] = ("ev", "tuned", "reckless", "net-1", "net")
+    """Codes of the players to exploit; `exploit` must have a stored result for each."""
+    total_timesteps: int = 8_000_000
+    """Number of decisions to learn from in the training of each response."""
+    num_deals: int = 1500
+    """Number of deals that measure each response, each under all rotations of the seats."""
+    out: Path = Path("runs/probe")
+    """Folder of the training runs; the same command, given again, continues them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_players(self, "targets")
+        check_at_least(self, total_timesteps=1, num_deals=2)
+        names = {settings.target: settings.result_name for settings in create_probes(self.targets, self)}
+        missing = [target for target, name in names.items() if not (RESULTS / f"{name}.json").exists()]
+        require(not missing, f"--targets: `exploit` has no stored result for {', '.join(missing)}")
+
+
+def create_probes(targets: Sequence[str], config: Any) -> list[exploit.Config]:
+    """Return the settings of the question `exploit` for one short response to each player.
+
+    config: settings with `num_players`, `setup`, `total_timesteps`, `num_deals` and `out`.
+    """
+    names = ("num_players", "setup", "total_timesteps", "num_deals", "out")
+    probe = exploit.Config(target=targets[0], seeds=(0,), **{name: getattr(config, name) for name in names})
+    starts = {target: [*exploit.list_starts(target)][-1] for target in targets}  # own weights if there are some
+    return [replace(probe, target=target, starts=(start,)) for target, start in starts.items()]
+
+
+def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[dict[str, float]]:
+    """Train the responses, and yield what each gains over par, with its interval, in the same order.
+
+    spread: number of workers, and cluster, as in `train_runs`.
+    """
+    runs = []
+    for settings in probes:
+        (start,) = settings.starts
+        weights = exploit.list_starts(settings.target)[start][-1]
+        runs.append((exploit.run_folder(start, 0, settings), exploit.create_config(0, weights, settings)))
+    for settings, _ in zip(probes, train_runs(runs, **spread), strict=True):
+        seed = SEEDS["exploit, report"]
+        win_share = exploit.measure_win_share(settings.starts[0], 0, settings, deals_seed=seed)
+        yield {name: win_share[name] - settings.par for name in ("value", "low", "high")}
+
+
+def main(config: Config) -> None:
+    """Probe the players, print each gain beside that of the long responses as soon as it is known, and store all."""
+    started, console, rows = time.monotonic(), Console(), []
+    probes = create_probes(config.targets, config)
+    for settings, gain in zip(probes, measure_gains(probes, **config.spread), strict=True):
+        full = read_result(settings.result_name)["results"]["gain"]
+        found = gain["value"] / full["value"]
+        rows.append({"target": settings.target, "probe": gain, "full": full, "found": found})
+        text = f"{settings.target}: {format_estimate(gain)} of {format_estimate(full)}, {found:.0%}"
+        console.print(text, highlight=False)
+    write_result("probe", config, {**describe_setup(config.chosen_setup), "rows": rows}, started=started)
