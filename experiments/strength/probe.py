@@ -75,7 +75,7 @@ def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[d
 
 
 def main(config: Config) -> None:
-    """Probe the players, print each gain beside that of the long responses as soon as it is known, and store all."""
+    """Train the responses, print each gain beside that of the long responses as soon as it is known, and store all."""
     started, console, rows = time.monotonic(), Console(), []
     probes = create_probes(config.targets, config)
     for settings, gain in zip(probes, measure_gains(probes, **config.spread), strict=True):
