@@ -32,7 +32,8 @@ def test_a_policy_that_cannot_be_written_leaves_the_previous_one_unchanged(tmp_p
 
 def test_the_json_of_a_policy_is_written_last(tmp_path, monkeypatch):
     names: list[str] = []
-    monkeypatch.setattr("agents.policy_file.write_atomically", lambda path, write: names.append(path.name))
+    for function in ("write_atomically", "write_text"):
+        monkeypatch.setattr(f"agents.policy_file.{function}", lambda path, content: names.append(path.name))
     save_small_net(tmp_path)
     assert names == ["policy.safetensors", "policy.json"]
 
