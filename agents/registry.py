@@ -14,7 +14,7 @@ import inspect
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
@@ -322,6 +322,12 @@ def shorten_codes(codes: Iterable[str]) -> dict[str, str]:
     names = {code: _leave_out_middle(_shorten(code)) for code in codes}
     counts = Counter(names.values())
     return {code: name if counts[name] == 1 else code for code, name in names.items()}
+
+
+def list_short_names(codes: Sequence[str]) -> tuple[str, ...]:
+    """Return a short name for each player code, in the same order, as `shorten_codes` makes them."""
+    names = shorten_codes(codes)
+    return tuple(names[code] for code in codes)
 
 
 def _shorten(code: str) -> str:

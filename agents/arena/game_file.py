@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.registry import shorten_codes
+from agents.registry import list_short_names
 from agents.tools.files import write_text
 from felicity_env.game_record import Game
 from felicity_env.notation import dumps, loads
@@ -42,9 +42,7 @@ def read_players(path: Path, seats: int) -> tuple[str, ...]:
 
 def read_names(path: Path, seats: int) -> tuple[str, ...]:
     """Return short names of the players in a file, by seat, for pictures; () if the file does not name all of them."""
-    codes = read_players(path, seats)
-    names = shorten_codes(codes)
-    return tuple(names[code] for code in codes)
+    return list_short_names(read_players(path, seats))
 
 
 def read_seed(path: Path) -> int | None:

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from agents.arena.game_file import read_game, read_players, read_seed, write_game
-from agents.registry import check_player, make, shorten_codes
+from agents.registry import check_player, list_short_names, make
 from agents.tools.files import UserError
 from felicity_env.game import NO_SEAT, Setup, State
 from felicity_env.game_record import Game
@@ -29,8 +29,7 @@ class Seating:
     @property
     def names(self) -> tuple[str, ...]:
         """Short names of the players by seat, for pictures."""
-        short = shorten_codes(self.players)
-        return tuple(short[code] for code in self.players)
+        return list_short_names(self.players)
 
     @property
     def humans(self) -> list[int]:

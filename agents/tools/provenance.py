@@ -56,7 +56,7 @@ def check_replacement(path: Path, command: str, config: Any, report: Callable[[s
     wanted = json.loads(json.dumps(asdict(config), default=str))
     changed = [name for name in wanted if name not in NEUTRAL and settings.get(name) != wanted[name]]
     if changed:
-        report(f"{path} is replaced, it has other settings ({', '.join(changed)}); the games played so far are kept")
+        report(f"{path} is replaced; it had other settings ({', '.join(changed)})")
 
 
 def provenance() -> dict[str, Any]:

@@ -61,7 +61,7 @@ def test_the_result_of_another_command_stays_and_other_settings_are_named(tmp_pa
     assert evaluate("ev", "--against", "random", *FAST, *out) == 0
     assert not capsys.readouterr().err
     assert evaluate("ev", "--against", "anchor", *FAST, *out) == 0
-    assert "result.json is replaced, it has other settings (against)" in capsys.readouterr().err
+    assert "result.json is replaced; it had other settings (against)" in capsys.readouterr().err
 
 
 def make_cheat():
