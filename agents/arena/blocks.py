@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from agents.arena.estimates import Estimate, Paired, compare_paired, estimate_mean, estimate_share
-from agents.arena.games import Games, PlayerError
+from agents.arena.games import Forfeit, Games, PlayerError
 from felicity_env.game import MAX_SEATS, STATE, Setup, deal, rank
 from felicity_env.kernel import kernel
 from felicity_env.player import Player
@@ -110,7 +110,7 @@ class Blocks:
     measures: dict[str, np.ndarray]  # one array for each of `MEASURES`
     seats: np.ndarray  # seat of each player, see `draw_seats`
     rounds: np.ndarray  # ROUND [blocks, rotations, rounds]; its arrays are indexed by seat
-    late: tuple[tuple[int, str], ...] = ()  # player and text of each game that a player forfeited by taking too long
+    forfeits: tuple[Forfeit, ...] = ()
 
     def block_means(self, player: int, measure: str = "win_share") -> np.ndarray:
         """Return the mean of one measure of a player over the games of each block, [blocks]."""
@@ -132,7 +132,7 @@ class Blocks:
         """Return one `Blocks` that holds the blocks of all `parts`, in this order."""
         measures = {name: np.concatenate([part.measures[name] for part in parts]) for name in MEASURES}
         seats, rounds = (np.concatenate([getattr(part, name) for part in parts]) for name in ("seats", "rounds"))
-        return cls(measures, seats, rounds, tuple(entry for part in parts for entry in part.late))
+        return cls(measures, seats, rounds, tuple(entry for part in parts for entry in part.forfeits))
 
 
 def play_blocks(
@@ -161,7 +161,7 @@ def play_blocks(
     games.play(players)
     by_seat = {name: values.reshape(seats.shape) for name, values in measure_seats(games, setup.seats).items()}
     measures = {name: np.take_along_axis(values, seats, axis=2) for name, values in by_seat.items()}
-    return Blocks(measures, seats, games.rounds.reshape(*seats.shape[:2], -1), tuple(games.late))
+    return Blocks(measures, seats, games.rounds.reshape(*seats.shape[:2], -1), tuple(games.forfeits))
 
 
 def seat_games(

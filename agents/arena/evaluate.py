@@ -130,7 +130,7 @@ def measure_player(config: Config, folder: Path, console: Console) -> dict[str, 
         )
     pairs = [summarize_pair(match, results.blocks[match]) for match in matches if match in results.blocks]
     failures = [failure._asdict() for failure in results.failures]
-    return {"pairs": pairs, "failures": failures, "late": results.list_late()}
+    return {"pairs": pairs, "failures": failures, "forfeits": results.list_forfeits()}
 
 
 def build_table(pairs: Sequence[dict[str, Any]]) -> Table:
@@ -212,7 +212,8 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
     else:
         with TemporaryDirectory() as scratch:
             results = measure_player(config, config.out or Path(scratch) / "parts", console)
-        console.print(build_table(results["pairs"]))
+        if results["pairs"]:
+            console.print(build_table(results["pairs"]))
     if config.out:
         config.out.mkdir(parents=True, exist_ok=True)
         path = config.out / name
@@ -227,8 +228,4 @@ def main(config: Config) -> int:
     Returns 1 if a player failed, else 0.
     """
     results = evaluate_player(config, Console())
-    for pair in results.get("pairs", []):
-        if forfeits := pair["measures"]["forfeits"]["value"]:
-            against = name_rest(pair, pair["rest"])
-            print_error(f"{pair['one']} forfeited {forfeits:.1%} of its games against {against}")
-    return print_failures(results.get("failures", []), results.get("late", []))
+    return print_failures(results.get("failures", []), results.get("forfeits", []))

@@ -4,7 +4,10 @@ A game has two independent sources of chance: its deal, and a seed from which th
 are derived (`random_stream.decision_seed`). So the choice of players changes neither the deal nor the random bits.
 """
 
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +31,7 @@ from felicity_env.game import (
     pass_pays,
     step,
 )
-from felicity_env.game_record import legal_text, to_actions
+from felicity_env.game_record import action_text, legal_text, to_actions
 from felicity_env.kernel import kernel
 from felicity_env.learners import new_loop
 from felicity_env.notation import dumps
@@ -53,7 +56,21 @@ ROUND = np.dtype(
 )
 
 
-class PlayerError(Exception):
+TOO_LONG, ILLEGAL = "taking too long", "an illegal action"
+
+
+class Forfeit(NamedTuple):
+    """Forfeit of a game: the index of the player, the reason (TOO_LONG or ILLEGAL), and the game in notation.
+
+    Only the first forfeit of a player for one reason has the game; that of others is "".
+    """
+
+    player: int
+    reason: str
+    text: str
+
+
+class PlayerError(ValueError):
     """Error of a player that raised an exception or did not return integers; the message has the reason and the game.
 
     index: index of the player. reason: text of the exception. text: the game so far in notation.
@@ -75,8 +92,7 @@ class Games:
 
     After `play`, `states` are final. `rounds`, ROUND [G, MAX_ROUNDS], records each round; rounds before the given
     position are empty. `forfeited` [G] is the seat that ended the game by an illegal action or by taking too long, or
-    NO_SEAT. `late` lists the games that ended by taking too long, each as the index of the player and the text of the
-    game.
+    NO_SEAT; `forfeits` says why.
     """
 
     def __init__(
@@ -89,7 +105,7 @@ class Games:
         seconds: float | None = None,
     ) -> None:
         self.setup, self.seating, self.seconds = setup, seating, seconds
-        self.late: list[tuple[int, str]] = []
+        self.forfeits: list[Forfeit] = []
         self.batch = Batch(len(states), setup=setup, record=True, autoreset=False)
         self.batch.start(states, seeds)
         self.states = self.batch.states
@@ -120,7 +136,7 @@ class Games:
         A game in which the action is illegal or comes too late is forfeited.
         """
         if self.seconds is None:
-            self._play_answers(self._answer(index, player, indices), indices)
+            self._play_answers(index, self._answer(index, player, indices), indices)
             return
         try:
             with limit_time(self.seconds * len(indices)):
@@ -129,24 +145,31 @@ class Games:
             if len(indices) > 1:  # asked again about each game, to find those that it takes too long for
                 for game in indices:
                     self._ask(index, player, np.array([game]))
-                return
-            self.late.append((index, self.text(int(indices[0]))))
-            self.forfeited[indices] = self.batch.seats[indices]
+            else:
+                self._forfeit(index, int(indices[0]), TOO_LONG)
             return
-        self._play_answers(actions, indices)
+        self._play_answers(index, actions, indices)
 
-    def _play_answers(self, actions: np.ndarray, indices: np.ndarray) -> None:
+    def _play_answers(self, index: int, actions: np.ndarray, indices: np.ndarray) -> None:
         legal = np.zeros(len(indices), np.bool_)
         _check_legal(self.states, indices, actions, legal)
         self.batch.step(actions[legal], indices[legal])
-        self.forfeited[indices[~legal]] = self.batch.seats[indices[~legal]]
+        for game, action in zip(indices[~legal].tolist(), actions[~legal].tolist(), strict=True):
+            name = f" ({action_text(action)})" if 0 <= action < NUM_ACTIONS else ""
+            self._forfeit(index, game, ILLEGAL, f"; it chose action {action}{name}")
+
+    def _forfeit(self, index: int, game: int, reason: str, what: str = "") -> None:
+        """End a game that a player forfeits. what: text that is added to the last line of the game."""
+        is_first = not any(other[:2] == (index, reason) for other in self.forfeits)
+        self.forfeits.append(Forfeit(index, reason, self.text(game, what) if is_first else ""))
+        self.forfeited[game] = self.batch.seats[game]
 
     def _answer(self, index: int, player: Player, indices: np.ndarray) -> np.ndarray:
         try:
             return to_actions(player.act(self.batch.view(indices)), len(indices), "answers of act(view)")
-        except Exception as error:  # a player is foreign code: any exception is reported with the game
+        except (Exception, SystemExit) as error:  # a player is foreign code: any exception is reported with the game
             game = self._find_culprit(player, indices)
-            raise PlayerError(index, f"{type(error).__name__}: {error}", self.text(game)) from error
+            raise PlayerError(index, _describe_exception(error), self.text(game)) from error
 
     def _find_culprit(self, player: Player, indices: np.ndarray) -> int:
         """Return the first game in which a player that failed in a batch also fails when asked about that game alone.
@@ -156,15 +179,28 @@ class Games:
         for game in indices:
             try:
                 to_actions(player.act(self.batch.view(np.array([game]))), 1)
-            except Exception:  # as above
+            except (Exception, SystemExit):  # as above
                 return int(game)
         return int(indices[0])
 
-    def text(self, index: int) -> str:
-        """Return the course of a game up to now in text notation, and the legal actions of the seat to act."""
+    def text(self, index: int, what: str = "") -> str:
+        """Return the course of a game up to now in text notation.
+
+        A comment at the end says what the seat to act may do, followed by the text `what`.
+        """
         state = self.states[index]
-        turn = "" if is_terminal(state) else f"seat {state.seat} to act: {legal_text(state)}\n"
+        turn = "" if is_terminal(state) else f"# seat {state.seat} to act: {legal_text(state)}{what}\n"
         return dumps(self.batch.game(index)) + turn
+
+
+def _describe_exception(error: BaseException) -> str:
+    """Return the kind and the text of an exception in one line, and where in the user's own code it was raised."""
+    root = Path(__file__).parents[2]
+    packages = tuple(str(root / name) for name in ("agents", "felicity_env"))
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
+    own = [frame for frame in frames if not frame.filename.startswith(packages)]
+    place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {error}{place}"
 
 
 @kernel

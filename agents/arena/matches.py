@@ -1,6 +1,6 @@
 """Matches between players: several workers play them in stored parts (see `parts`), and a match can be resumed."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,16 +44,20 @@ class MatchResults:
         for failure in self.failures:
             raise UserError(f"{failure.code} failed: {failure.reason}")
 
-    def list_late(self) -> list[dict[str, Any]]:
-        """List the players that forfeited games by taking too long.
+    def list_forfeits(self) -> list[dict[str, Any]]:
+        """List the players that forfeited games, for each reason.
 
-        Each entry has the code of the player, the number of these games, and the first of them as text.
+        Each entry has the code of the player, the reason, the number of these games, how many games the player played
+        in all, and the first of those that it forfeited as text.
         """
-        games: dict[str, list[str]] = defaultdict(list)
+        found: dict[tuple[str, str], list[str]] = defaultdict(list)
+        played: Counter[str] = Counter()
         for match, blocks in self.blocks.items():
-            for player, text in blocks.late:
-                games[match.codes[player]].append(text)
-        return [{"code": code, "games": len(texts), "first": texts[0]} for code, texts in games.items()]
+            played.update(dict.fromkeys(match.codes, blocks.seats[:, :, 0].size))
+            for forfeit in blocks.forfeits:
+                found[match.codes[forfeit.player], forfeit.reason].append(forfeit.text)
+        counts = {key: {"games": len(texts), "first": next(filter(None, texts))} for key, texts in found.items()}
+        return [{"code": code, "reason": why, "of": played[code], **counts[code, why]} for code, why in counts]
 
 
 def win_shares_against_copies(

@@ -20,7 +20,7 @@ import numpy as np
 
 from agents.arena import blocks as arena_blocks
 from agents.arena.blocks import MEASURES, Blocks
-from agents.arena.games import ROUND
+from agents.arena.games import ROUND, Forfeit
 from agents.registry import identify_player
 from agents.tools.files import UserError, check_same_settings, describe_error, lock_folder, write_atomically, write_json
 from felicity_env.code_digest import code_digest
@@ -30,7 +30,7 @@ from felicity_env.setups import setup_name
 _CODE = "code of the rules, the arena or a heuristic"  # key of a digest, as error messages name it
 _ORIGIN, _PARTS, _LOCK = "origin.json", "parts", ".lock"
 _CHECKSUM_SIZE = 32
-_ABOUT, _LATE = "about", "late"  # arrays in the file of a part that hold JSON: its description, games lost by time
+_ABOUT, _FORFEITS = "about", "why_forfeited"  # arrays in the file of a part that hold JSON
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def list_parts(
 
 def save_part(part: Part, blocks: Blocks) -> None:
     """Write the results of a part to its file, with the match, deals, players and code that they come from."""
-    texts = {_ABOUT: _to_bytes(part.describe()), _LATE: _to_bytes(blocks.late)}
+    texts = {_ABOUT: _to_bytes(part.describe()), _FORFEITS: _to_bytes(blocks.forfeits)}
     arrays = {**texts, "seats": blocks.seats, "rounds": blocks.rounds, **blocks.measures}
     archive = io.BytesIO()
     np.savez_compressed(archive, **arrays)  # type: ignore[arg-type]
@@ -217,8 +217,8 @@ def load_part(part: Part) -> Blocks:
     try:
         with np.load(_read_archive(part.path), allow_pickle=False) as stored:
             about = json.loads(stored[_ABOUT].tobytes())
-            late = tuple((int(player), str(text)) for player, text in json.loads(stored[_LATE].tobytes()))
-            blocks = Blocks({name: stored[name] for name in MEASURES}, stored["seats"], stored["rounds"], late)
+            forfeits = tuple(Forfeit(*entry) for entry in json.loads(stored[_FORFEITS].tobytes()))
+            blocks = Blocks({name: stored[name] for name in MEASURES}, stored["seats"], stored["rounds"], forfeits)
     except Exception as error:  # a damaged zip archive raises anything
         raise UserError(f"{part.path} is damaged ({type(error).__name__}: {error}); {advice}") from error
     check_same_settings(about, part.describe(), where=part.path, advice=advice)

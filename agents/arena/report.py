@@ -43,7 +43,7 @@ def _rename(values: Any, names: Mapping[str, str]) -> Any:
 def build_tables(results: dict[str, Any]) -> Iterator[Table | str]:
     """Yield titles and tables for the terminal: the ratings and the cross table of win shares in each setup.
 
-    There is no cross table if there are more than MAX_COLUMNS players.
+    If there are more than MAX_COLUMNS players, a sentence says where the cross table is.
     """
     for setup, points in results["ratings"].items():
         names = shorten_codes(points)
@@ -54,7 +54,9 @@ def build_tables(results: dict[str, Any]) -> Iterator[Table | str]:
         for code, estimate in sorted(points.items(), key=lambda item: -item[1]["value"]):
             ratings.add_row(names[code], format_estimate(estimate, 0))
         yield ratings
-        if len(names) <= MAX_COLUMNS:
+        if len(names) > MAX_COLUMNS:
+            yield f"The cross table of these {len(names)} players is in report.md."
+        else:
             seats, par = next((p["num_players"], p["par"]) for p in results["pairs"] if p["setup"] == setup)
             yield f"Win share of one (row) against {seats - 1} copies of another (column), par {par:.3f}"
             yield _build_cross_table(results, setup, names)
@@ -84,7 +86,8 @@ def render_report(content: dict[str, Any]) -> str:
         f"the seats; mixed tables: {config['mixed_deals']} deals each. Seed {config['seed']}, commit "
         f"{content['commit']}, {content['seconds']:.0f} seconds. Intervals are 95 %, over deals."
     )
-    parts = [head, method, *map(_render_failure, results["failures"]), *describe_forfeits(results["pairs"])]
+    parts = [head, method, *map(_render_failure, results["failures"])]
+    parts += [_quote_game(sentence) for sentence in describe_forfeits(results["forfeits"])]
     for setup, points in results["ratings"].items():
         pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
         num_players = pairs[0]["num_players"]
@@ -100,6 +103,12 @@ def render_report(content: dict[str, Any]) -> str:
 def _render_failure(failure: dict[str, str]) -> str:
     text = f"`{failure['code']}` failed and is left out: {failure['reason']}"
     return f"{text}; in the game\n\n```text\n{failure['game']}```" if failure["game"] else text
+
+
+def _quote_game(sentence: str) -> str:
+    """Put the game after the first line of a sentence into a block of text."""
+    line, _, game = sentence.partition("\n")
+    return f"{line}\n\n```text\n{game}```"
 
 
 def _format_measures(measures: dict[str, Any]) -> list[str]:
@@ -156,23 +165,19 @@ def render_paired(paired: list[dict[str, Any]]) -> str:
     return format_table(("setup", "difference of win shares", "against", "(95 %)", "variance removed by pairing"), rows)
 
 
-def describe_forfeits(pairs: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a line for each player that forfeited games alone against copies of others: the part of its games."""
-    lines = []
-    for code in dict.fromkeys(pair["one"] for pair in pairs):
-        shares = [pair["measures"]["forfeits"]["value"] for pair in pairs if pair["one"] == code]
-        if any(shares):
-            part = f"{sum(shares) / len(shares):.1%}"
-            lines.append(f"{code} forfeited {part} of its games alone, by an illegal action or by taking too long")
-    return lines
+def describe_forfeits(forfeits: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a sentence for each player and reason for which it forfeited games: how many, and the first of them."""
+    return [
+        f"{entry['code']} forfeited {entry['games']} of its {entry['of']} games by {entry['reason']}; the first:\n"
+        f"{entry['first']}"
+        for entry in forfeits
+    ]
 
 
-def print_failures(failures: Sequence[dict[str, Any]], late: Sequence[dict[str, Any]]) -> int:
-    """Print which players failed or took too long, each with a game; return 1 if a player failed, else 0."""
-    for entry in late:
-        print_error(
-            f"{entry['code']} forfeited {entry['games']} games by taking too long; the first:\n{entry['first']}"
-        )
+def print_failures(failures: Sequence[dict[str, Any]], forfeits: Sequence[dict[str, Any]]) -> int:
+    """Print which players failed or forfeited games, each with a game; return 1 if a player failed, else 0."""
+    for sentence in describe_forfeits(forfeits):
+        print_error(sentence)
     for failure in failures:
         game = f"\nin the game\n{failure['game']}" if failure["game"] else ""
         print_error(f"{failure['code']} failed and is left out: {failure['reason']}{game}")

@@ -102,7 +102,7 @@ def summarize(config: Config, results: MatchResults) -> dict[str, Any]:
         "ratings": {setup_name(setup): rate_players(results, setup) for setup in setups},
         "paired": compare_neighbours(config, results),
         "failures": [failure._asdict() for failure in (*_list_absent(config), *results.failures)],
-        "late": results.list_late(),
+        "forfeits": results.list_forfeits(),
     }
 
 
@@ -202,6 +202,4 @@ def main(config: Config) -> int:
     for part in report.build_tables(results):
         console.print(part, highlight=False)
     console.print(f"wrote result.json, report.md and plots to {config.out}", highlight=False, soft_wrap=True)
-    for line in report.describe_forfeits(results["pairs"]):
-        print_error(line)
-    return report.print_failures(results["failures"], results["late"])
+    return report.print_failures(results["failures"], results["forfeits"])

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from agents.arena.blocks import seat_games
 from agents.arena.game_file import format_game
-from agents.arena.games import Games
+from agents.arena.games import Games, PlayerError
 from agents.registry import check_players, make
 from agents.tools.files import UserError, write_text
 from agents.tools.settings import check_at_least, require
@@ -67,7 +67,10 @@ def play_games(config: Config) -> dict[str, str]:
     deals = range(config.first_deal, config.first_deal + config.num_deals)
     players = [make(code) for code in config.players]
     games, seats = seat_games(players, num_deals=deals, seed=game_seed(config.seed, setup.seats, 0), setup=setup)
-    games.play(players)
+    try:
+        games.play(players)
+    except PlayerError as error:
+        raise UserError(f"{config.players[error.index]} failed: {error}") from error
     texts = {}
     for number, order in enumerate(seats.reshape(-1, setup.seats)):
         deal, rotation = deals[number // setup.seats], number % setup.seats

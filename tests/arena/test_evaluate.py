@@ -72,7 +72,7 @@ def make_cheat():
 def test_illegal_actions_are_reported(capsys):
     code = f"{__name__}:make_cheat"
     assert evaluate(code, "--against", "random", *FAST) == 0
-    assert f"{code} forfeited 100.0% of its games against 2 x random" in capsys.readouterr().err
+    assert f"{code} forfeited 24 of its 24 games by an illegal action; the first:\n" in capsys.readouterr().err
 
 
 def test_without_a_folder_nothing_is_left(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Players that fail in the arena: they are named with the game, or forfeit it, and no other game changes."""
 
+import re
 from functools import lru_cache
 from itertools import product
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from agents.arena.blocks import MEASURES, Blocks, PlayerError, draw_seats, play_
 from felicity_env import View, felicity_v0
 from felicity_env.game import NO_CARD, NO_SEAT, NUM_ACTIONS, PASS, PLACE, State, pass_pays
 from felicity_env.game_record import legal_text
-from felicity_env.notation import dumps
+from felicity_env.notation import dumps, loads
 from felicity_env.setups import STANDARD_PLAYERS
 from tests.support.arena_players import BLOCKS, SEED, Eager, FirstLegal, Spy, Trap, Varied, assert_same, play_by_aec
 
@@ -78,9 +79,9 @@ def test_a_player_that_raises_is_named_with_its_place_its_error_and_the_game_in_
         play_blocks(lineup, num_deals=BLOCKS, seed=SEED)
     error = caught.value
     assert error.index == found.place
-    assert error.reason == "LookupError: lost in thought"
+    assert re.fullmatch(r"LookupError: lost in thought \(test_failures.py, line \d+\)", error.reason)
     assert isinstance(error.__cause__, LookupError)
-    assert error.text == f"{found.text}seat {found.seats[found.place]} to act: {legal_text(found.state)}\n"
+    assert error.text == f"{found.text}# seat {found.seats[found.place]} to act: {legal_text(found.state)}\n"
     assert str(error) == f"{error.reason}\nin the game\n{error.text}"
 
 
@@ -124,7 +125,9 @@ def test_a_player_that_fails_only_at_several_games_at_once_is_named_with_the_fir
                 raise MemoryError("too many")
             return super().act(view)
 
-    with pytest.raises(PlayerError, match="MemoryError: too many\nin the game\nfelicity rules") as caught:
+    with pytest.raises(
+        PlayerError, match=r"MemoryError: too many \(test_failures.py, line \d+\)\nin the game\nfelicity"
+    ) as caught:
         play_blocks([make("pass"), FailsInCompany(), make("pass")], num_deals=4, seed=0)
     assert caught.value.index == 1
 
@@ -248,23 +251,25 @@ def test_a_decision_that_takes_too_long_forfeits_its_game_and_no_other(monkeypat
     assert (blocks.measures["forfeits"][:, :, 0] == is_late).all()
     assert (blocks.measures["forfeits"][:, :, 1:] == 0).all()
     assert (blocks.measures["win_share"][:, :, 0][is_late] == 0).all()
-    assert len(blocks.late) == is_late.sum() == 2
-    for player, text in blocks.late:
-        assert player == 0
-        assert text.count("\n3:") <= 1
-        assert "seat 0 to act: it may place" in text
+    assert is_late.sum() == 2
+    assert [entry[:2] for entry in blocks.forfeits] == [(0, "taking too long")] * 2
+    first, second = (entry.text for entry in blocks.forfeits)
+    assert first.count("\n3:") <= 1
+    assert "# seat 0 to act: it may place" in first
+    assert loads(first)
+    assert not second
 
 
 @pytest.mark.linux("only POSIX systems interrupt a call")
 def test_a_player_that_hangs_is_interrupted_and_forfeits():
     blocks = play_blocks([Slow(), make("pass"), make("pass")], num_deals=1, seed=SEED, seconds=0.5)
-    assert len(blocks.late) >= 1
+    assert blocks.forfeits
     assert blocks.measures["forfeits"][:, :, 0].sum() >= 1
 
 
 def test_without_a_limit_a_slow_player_plays_on():
     blocks = play_blocks([Slow([0.0]), make("pass"), make("pass")], num_deals=1, seed=SEED)
-    assert not blocks.late
+    assert not blocks.forfeits
     assert not blocks.measures["forfeits"].any()
 
 
@@ -281,6 +286,19 @@ def test_every_player_may_forfeit_games_of_its_own():
     assert (shares == np.where(forfeits, 0, 1 / 3)).all()
     assert forfeits[:, :, 0].any()
     assert forfeits[:, :, 2].any()
+    assert {entry[:2] for entry in blocks.forfeits} == {(0, "an illegal action"), (2, "an illegal action")}
+    texts = [entry.text for entry in blocks.forfeits if entry.text]
+    assert len(texts) == 2
+    assert all("; it chose action 10 (pass)\n" in text and loads(text) for text in texts)
+
+
+def test_a_player_that_ends_the_program_is_an_error_of_the_player():
+    class Ends:
+        def act(self, view: View) -> np.ndarray:
+            raise SystemExit(3)
+
+    with pytest.raises(PlayerError, match="SystemExit: 3"):
+        play_blocks([make("pass"), Ends(), make("pass")], num_deals=1, seed=0)
 
 
 def test_a_pass_pays_in_the_book_what_the_rules_say():
