@@ -124,9 +124,9 @@ def _find_advice(path: Path) -> str:
     If the folder belongs to a training run that has not ended, the advice is the command that continues this run;
     in all other cases the text is empty.
     """
-    is_unfinished = os.path.isdir(path / CHECKPOINTS) and not os.path.exists(policy_json(path))
+    is_run = os.path.isdir(path / CHECKPOINTS) or os.path.exists(path / "learning_curve.json")
     command = f"{python_command('train')} --resume {shlex.quote(str(path))}"
-    return f"; its run has not ended: {command}" if is_unfinished else ""
+    return f"; its run has not ended: {command}" if is_run and not os.path.exists(policy_json(path)) else ""
 
 
 def _read_policy(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

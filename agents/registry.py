@@ -113,6 +113,11 @@ def make(code: str) -> Player:
     return getattr(importlib.import_module(entry.module), entry.function)(*values, **options, **entry.fixed)
 
 
+def is_own(code: str) -> bool:
+    """Return whether a code names a player in a user's own module or file."""
+    return ":" in code and code.split(":")[0] not in PLAYERS
+
+
 def check_player(code: str, where: str) -> None:
     """Raise `ValueError`, whose message begins with `where`, unless a player can be made from its code."""
     try:
@@ -164,7 +169,7 @@ def _find_hint(code: str) -> str:
         if code.endswith(".py"):
             return f" (did you mean '{code}:make'? make is the name of a function in the file)"
         return f" (did you mean 'net:{code}'?)"
-    close = difflib.get_close_matches(code.split(":")[0], PLAYERS, n=1)
+    close = difflib.get_close_matches(code.split(":")[0].lower(), PLAYERS, n=1)
     if close:
         return f" (did you mean {close[0]!r}?)"
     return " (there is no such folder)" if "/" in code else ""

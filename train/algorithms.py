@@ -39,5 +39,6 @@ def load_trainer(name: str) -> "type[Trainer]":
     Raises `UserError`, which lists all algorithms, if there is none with this name.
     """
     if name not in ALGORITHMS:
-        raise UserError(f"there is no algorithm {name!r}; there are {', '.join(ALGORITHMS)}")
+        also = "; to compare runs: python -m train curves RUN RUN"
+        raise UserError(f"there is no algorithm {name!r}; there are {', '.join(ALGORITHMS)}{also}")
     return getattr(import_module(ALGORITHMS[name].module), ALGORITHMS[name].trainer)

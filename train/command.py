@@ -22,7 +22,7 @@ from agents.tools.startup import INTERRUPTED
 from agents.tools.threads import use_one_blas_thread
 from felicity_env.kernel import MAX_THREADS
 from train.algorithms import DEFAULT, load_trainer
-from train.config import Config, read_config
+from train.config import Config, find_own_players, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
 from train.trainer import Progress, Trainer
 
@@ -133,6 +133,8 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
         trainer.restore(report)
     else:
         report(f"{folder} has no checkpoint yet: it starts from the beginning")
+    if total is not None and trainer.timesteps >= total:
+        raise UserError(f"{folder} has learned from {trainer.timesteps:,} decisions; --total-timesteps must be more")
     if total is not None:
         _extend(trainer, before)
         report(_describe_extension(config, trainer.timesteps, before))
@@ -197,7 +199,7 @@ def _learn(trainer: Trainer, console: Console) -> int:
     if not is_finished:
         quoted = shlex.quote(str(folder))
         _print(console, f"stopped and saved after {trainer.timesteps:,} decisions")
-        _print(console, f"continue:   {python_command('train')} --resume {quoted}")
+        _print(console, f"continue:   {_resume_command(run.config, folder)}")
         _print(console, f"evaluate:   {python_command('agents')} evaluate {quoted}")
         return INTERRUPTED
     _print(console, "evaluating ...")
@@ -215,9 +217,15 @@ def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Cons
     quoted = shlex.quote(str(folder))
     _print(console, f"the policy plays as  net:{folder}")
     _print(console, f"measure it against more players:  {python_command('agents')} evaluate {quoted} --against mc:100")
-    more = f"--total-timesteps {2 * total}"
-    _print(console, f"train it further:                 {python_command('train')} --resume {quoted} {more}")
+    more = f"--total-timesteps {2 * max(total, trainer.timesteps)}"
+    _print(console, f"train it further:                 {_resume_command(trainer.run.config, folder)} {more}")
     return 0
+
+
+def _resume_command(config: Config, folder: Path) -> str:
+    """Return the command that continues a run; it allows the user's own players, whom a run folder may not import."""
+    own = shlex.join(find_own_players(config.against, config.mix))
+    return f"{python_command('train')} --resume {shlex.quote(str(folder))}" + (f" --allow {own}" if own else "")
 
 
 def _print(console: Console, text: str) -> None:

@@ -6,12 +6,12 @@ The settings of a run are a frozen dataclass. The docstrings below its fields ar
 import json
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from agents.registry import PLAYERS, check_player, check_players, load_function
+from agents.registry import check_player, check_players, is_own, load_function
 from agents.tools.files import UserError, check_same_settings, describe_error
 from agents.tools.seeds import MAX_TRAINING_SEED
 from agents.tools.settings import (
@@ -299,13 +299,17 @@ def read_config(path: Path, *, allow: Collection[str] = ()) -> Config:
     return config
 
 
+def find_own_players(against: Sequence[str], mix: Sequence[str]) -> list[str]:
+    """Return the codes of the players in a user's own modules, given the settings `against` and `mix` of a run."""
+    names = [*against, *(str(entry).rsplit("=", 1)[0] for entry in mix)]
+    return [name for name in dict.fromkeys(names) if is_own(name)]
+
+
 def _refuse_foreign_players(path: Path, values: dict[str, Any], allow: Collection[str]) -> None:
     """Raise `UserError` if stored settings name a player in a user's own module that is not allowed.
 
     path: file of the settings, for the error message. values: the settings. allow: codes of the allowed players.
     """
-    names = [*values["against"], *(str(entry).rsplit("=", 1)[0] for entry in values["mix"])]
-    foreign = [name for name in dict.fromkeys(names) if ":" in name and name.split(":")[0] not in PLAYERS]
-    if refused := [name for name in foreign if name not in allow]:
+    if refused := [name for name in find_own_players(values["against"], values["mix"]) if name not in allow]:
         words = " ".join(refused)
         raise UserError(f"{path} names players in modules that would be imported; if you trust them: --allow {words}")

@@ -6,8 +6,9 @@ bands and par. Runs with other seeds differ by chance, so draw conclusions from 
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +32,7 @@ class Config:
     """Plot the learning curves of runs in one picture, and print where each has arrived."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Run folders, finished or not."""
+    """Run folders, finished or not, or patterns such as 'runs/trial*'; other files are left out."""
     against: tuple[str, ...] = ()
     """Codes of opponents. Default: all that every run was measured against."""
     out: Path = Path("runs/curves.png")
@@ -45,7 +46,7 @@ class Config:
 
 def main(config: Config) -> None:
     """Write the picture, and print a table with the last point of each run."""
-    names = name_runs(config.runs)
+    names = name_runs(list(find_runs(config.runs)))
     curves = {name: read_curve(run) for name, run in names.items()}
     panels = find_panels(curves, config.against)
     with explain_os_errors(f"cannot create {config.out.parent}"):
@@ -54,6 +55,18 @@ def main(config: Config) -> None:
     console = Console()
     console.print(build_table(curves, panels))
     console.print(f"written: {config.out}", highlight=False, soft_wrap=True)
+
+
+def find_runs(paths: Sequence[Path]) -> Iterator[Path]:
+    """Yield the run folders among paths and patterns; raise `UserError` if a path that is no pattern is none.
+
+    If several paths are given, as by a pattern that the shell has replaced, those that are no folders are left out.
+    """
+    for path in paths:
+        if any(letter in str(path) for letter in "*?[") and not path.exists():
+            yield from (Path(found) for found in sorted(glob(str(path))) if (Path(found) / CURVE).exists())
+        elif len(paths) == 1 or path.is_dir() or not path.exists():
+            yield path
 
 
 def name_runs(runs: Sequence[Path]) -> dict[str, Path]:
@@ -89,23 +102,31 @@ def find_panels(curves: Mapping[str, Curve], against: Sequence[str] = ()) -> lis
     against: opponents to keep; () keeps all. Raises `UserError` if there is no such pair.
     """
     measured = [_find_win_shares(curve[0]) for curve in curves.values()]
+    known = {code for each in measured for _, code in each}
+    require(set(against) <= known, f"--against must be of {', '.join(sorted(known))}, not {', '.join(against)}")
     panels = [
         pair for pair in measured[0] if all(pair in each for each in measured) if not against or pair[1] in against
     ]
     if not panels:
         pairs = ["; ".join(map(" against ".join, each)) or "nothing" for each in measured]
         found = "".join(f"\n{run}: {text}" for run, text in zip(curves, pairs, strict=True))
-        raise UserError(f"the runs were not all measured in a setup against an opponent that are wanted:{found}")
+        raise UserError(f"the runs were not all measured in the same setup against the same opponent:{found}")
     return panels
 
 
 def draw_runs(curves: Mapping[str, Curve], panels: Sequence[tuple[str, str]]) -> Figure:
     """Draw a panel for each setup and opponent, with a line for each run, {name: curve}."""
-    figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
-    for axis, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(5.5 * columns, 4 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axis, panel in zip(axes, panels, strict=False):  # an odd number leaves one empty
         for run, curve in curves.items():
             _draw_line(axis, curve, panel, run)
         _finish_panel(axis, next(iter(curves.values())), panel, title=f"{panel[0]}: one against copies of {panel[1]}")
+    for axis in axes[len(panels) :]:
+        axis.remove()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
@@ -119,6 +140,7 @@ def plot_learning_curve(curve: Curve, path: Path) -> None:
         for pair in own:
             _draw_line(axis, curve, pair, pair[1])
         _finish_panel(axis, curve, own[0], title=f"{setup}: one against the rest")
+        axis.legend()
     _save(figure, path)
 
 
@@ -133,7 +155,6 @@ def _finish_panel(axis: Axes, curve: Curve, panel: tuple[str, str], *, title: st
     axis.axhline(_find_win_shares(curve[0])[panel]["par"], color="grey", linestyle=":", label="par")
     axis.set(title=title, xlabel="million decisions", ylabel="win share", ylim=(0, 1))
     axis.grid(alpha=0.3)
-    axis.legend()
 
 
 def _save(figure: Figure, path: Path) -> None:
@@ -141,17 +162,19 @@ def _save(figure: Figure, path: Path) -> None:
 
 
 def build_table(curves: Mapping[str, Curve], panels: Sequence[tuple[str, str]]) -> Table:
-    """Build a table for the terminal: decisions, minutes and win shares at the last point of each run."""
-    table = Table(title="Last points, 95 % intervals", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    """Build a table for the terminal: decisions and win shares at the last point of each run."""
+    setups = list(dict.fromkeys(setup for setup, _ in panels))
+    where = f", {setups[0]}" if len(setups) == 1 else ""
+    title = f"Last points: one against copies of the other, 95 % intervals{where}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, min_width=len(title))
     table.add_column("run", overflow="fold")
-    for head in ("decisions", "minutes"):
-        table.add_column(head, justify="right")
-    table.add_column("alone against", overflow="fold")
+    table.add_column("decisions", justify="right")
+    table.add_column("other", overflow="fold")
     table.add_column("win share", justify="right", no_wrap=True)
     for run, curve in curves.items():
-        first = run, f"{curve[-1]['timesteps']:,}", f"{curve[-1]['seconds'] / 60:.1f}"
+        first = run, f"{curve[-1]['timesteps']:,}"
         win_shares = _find_win_shares(curve[-1])
         for k, panel in enumerate(panels):
-            against = f"{panel[1]} in {panel[0]}"
-            table.add_row(*(("", "", "") if k else first), against, format_estimate(win_shares[panel]))
+            other = panel[1] if len(setups) == 1 else f"{panel[1]} in {panel[0]}"
+            table.add_row(*(("", "") if k else first), other, format_estimate(win_shares[panel]))
     return table

@@ -7,17 +7,20 @@ game's seed, so no random generator has to be saved.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 import agents
+from agents.arena.games import describe_exception
 from agents.compiled import select_compiled
 from agents.network import NetworkPlayer, draw_uniforms
 from agents.policy_file import Layers
+from agents.registry import is_own
 from felicity_env import Batch, Player, View
 from felicity_env.game import MAX_SEATS
 from felicity_env.kernel import kernel
-from felicity_env.learners import LEARNER, LearningGames, SingleLearnerGames
+from felicity_env.learners import LEARNER, LearningGames, OpponentError, SingleLearnerGames
 from felicity_env.random_stream import RandomBits, split, uniform
 
 SELF, PAST = "self", "past"
@@ -34,6 +37,19 @@ class _Snapshot:
         if self.player is None:
             raise ValueError("the opponents have no policy yet; call `OpponentPool.update` first")
         return self.player.act(view)
+
+
+class _Own:
+    """Player in a user's own module; its errors name it, and the line of its code."""
+
+    def __init__(self, code: str) -> None:
+        self.code, self.player = code, agents.make(code)
+
+    def act(self, view: View) -> Any:
+        try:
+            return self.player.act(view)
+        except Exception as error:  # foreign code may raise anything
+            raise OpponentError(f"{self.code} failed: {describe_exception(error)}") from error
 
 
 @kernel
@@ -71,6 +87,10 @@ def _draw_all_seats(game_seeds, num_players, thresholds, num_learners, out):
         draw_seats(game_seeds[k], num_players[k], thresholds, num_learners, out[k])
 
 
+def _make(code: str) -> Player:
+    return _Own(code) if is_own(code) else agents.make(code)
+
+
 class OpponentPool:
     """Pool of opponents in training, which draws for each game who plays in the seats that do not learn.
 
@@ -85,7 +105,7 @@ class OpponentPool:
         self.newest = _Snapshot()
         self.past = [_Snapshot() for _ in range(num_past)]
         codes = [code for code in mix if code not in (SELF, PAST)]
-        self.players: list[Player] = [self.newest, *self.past, *(agents.make(code) for code in codes)]
+        self.players: list[Player] = [self.newest, *self.past, *map(_make, codes)]
         past_weights = [mix.get(PAST, 0.0) / num_past] * num_past if num_past else []
         weights = np.cumsum([mix.get(SELF, 0.0), *past_weights, *(mix[code] for code in codes)])
         self.thresholds = weights / weights[-1]  # sums of the opponents' shares

@@ -145,7 +145,7 @@ def build_table(pairs: Sequence[dict[str, Any]]) -> Table:
     has_margin = all("margin" in pair["measures"] for pair in pairs)
     names = shorten_codes({code for pair in pairs for code in (pair["one"], pair["rest"])})
     columns = [*(["setup"] if len(setups) > 1 else []), "one", "the rest", "win share", "interval", "par"]
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, min_width=min(len(title), 80))
     for column in [*columns, *(["margin"] if has_margin else [])]:
         is_name = column in ("one", "the rest")
         table.add_column(column, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold")
@@ -196,7 +196,8 @@ def run_sequential_tests(config: Config, console: Console) -> list[dict[str, Any
             look = compare_players(config.code, other, setup, config)
             verdict = f"is {look.verdict} than" if look.verdict else "is not yet known to be stronger than"
             rows.append({**describe_setup(setup), "other": other, **asdict(look)})
-            text = f"{rows[-1]['setup']}: {config.code} {verdict} {other}, {look.blocks} deals"
+            where = f"by {config.sequential} of win share, after {look.blocks} deals"
+            text = f"{rows[-1]['setup']}: {config.code} {verdict} {other} {where}"
             console.print(text, highlight=False)
     return rows
 

@@ -169,7 +169,7 @@ class Games:
             return to_actions(player.act(self.batch.view(indices)), len(indices), "answers of act(view)")
         except (Exception, SystemExit) as error:  # a player is foreign code: any exception is reported with the game
             game = self._find_culprit(player, indices)
-            raise PlayerError(index, _describe_exception(error), self.text(game)) from error
+            raise PlayerError(index, describe_exception(error), self.text(game)) from error
 
     def _find_culprit(self, player: Player, indices: np.ndarray) -> int:
         """Return the first game in which a player that failed in a batch also fails when asked about that game alone.
@@ -193,7 +193,7 @@ class Games:
         return dumps(self.batch.game(index)) + turn
 
 
-def _describe_exception(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Return the kind and the text of an exception in one line, and where in the user's own code it was raised."""
     root = Path(__file__).parents[2]
     packages = tuple(str(root / name) for name in ("agents", "felicity_env"))

@@ -48,7 +48,7 @@ class Config(Workers, OneSetup):
     """Play games and store them as data: deals, actions, players, scores, and probabilities where players have them."""
 
     players: tuple[str, ...] = ("ev",)
-    """Codes of players, or run folders; each seat of each game gets one of them at random."""
+    """Codes of players; each seat of each game gets one of them at random."""
     num_games: int = 100_000
     """Number of games."""
     seed: int = 0
@@ -66,6 +66,11 @@ class Config(Workers, OneSetup):
         check_at_least(self, num_games=1, seed=0)
         require(self.seed <= MAX_SEED, f"--seed must be at most {MAX_SEED}")
         require(self.out.suffix == ".npz", f"--out must end in .npz, not {self.out}")
+
+    @property
+    def resumes(self) -> bool:
+        """True if there are games so far, from which the same command goes on."""
+        return self.unfinished.exists()
 
     @property
     def unfinished(self) -> Path:
@@ -93,6 +98,7 @@ def _play(config: Config) -> Dataset:
     done, saved, started = sum(map(len, parts)), time.monotonic(), time.monotonic()
     first = done
     with PartsProgress(Console(), unit="games") as progress:
+        progress.report(done, config.num_games, None)
         try:
             for part in _play_parts(config, first):
                 parts.append(part)

@@ -61,7 +61,9 @@ _BAR = 10  # characters of the bar that shows a probability of 1
 
 def build_decision_table(game: Game, player: PolicyPlayer) -> Table:
     """Build a table of all decisions of a game: action, probability under the policy, and most likely action."""
-    table = Table("decision", "round", "seat", "action", "probability", "most likely", "", title="Decisions")
+    table = Table(
+        "decision", "round", "seat", "action", "probability", "most likely", "its probability", title="Decisions"
+    )
     states = [state.copy() for _, state in game.states() if state["seat"] != NO_SEAT]
     for number, (state, action) in enumerate(zip_longest(states, game.actions), start=1):
         probabilities = player.probabilities(view_states(np.array([state])))[0]
@@ -76,7 +78,7 @@ def build_action_table(explanation: Explanation) -> Table:
     """Build a table of the plausible actions at a decision: probability, value, and difference from that taken."""
     table = Table(
         title=f"Actions at seat {explanation.seat}: probability under the policy, and win share",
-        caption="intervals hold at once in 95 %",
+        caption="the plausible actions; all intervals together are right in 95 % of cases",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),  # so that it fits into 80 columns
     )

@@ -1,7 +1,8 @@
 """Games between players, saved in text notation: `python -m agents games net ev ev ev --num-deals 5`.
 
-Each deal is played once in every rotation of the seats, as in a tournament: with the seed of a tournament or an
-evaluation, and the players of one of its matches in the same order, the games are those of that match.
+Each deal is played once in every rotation of the seats, whose order is drawn for the deal, as in a tournament: with the
+seed of a tournament or an evaluation, and the players of one of its matches in the same order, the games are those of
+that match.
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ class Config:
     """Play games between players, and save each of them as a file in text notation."""
 
     players: Annotated[tuple[str, ...], tyro.conf.Positional] = ("net", "ev", "ev", "ev")
-    """Code of each player, or run folders; their number selects the setup."""
+    """Code of each player; their number selects the setup. The order of the seats is drawn for each deal."""
     setup: str | None = None
     """Name of a setup, or a file with one. Default: the standard setup for this number of players."""
     num_deals: int = 5
@@ -99,4 +100,5 @@ def refuse_other_games(folder: Path, texts: Mapping[str, str]) -> None:
     """Raise `UserError` if one of the files to be written, {name: text}, is already there with another text."""
     for name, text in texts.items():
         if (folder / name).exists() and (folder / name).read_text(encoding="utf-8", errors="replace") != text:
-            raise UserError(f"{folder / name} is another game; choose another --out")
+            reason = "of other settings, or of a player with randomness of its own"
+            raise UserError(f"{folder / name} is another game ({reason}); choose another --out")

@@ -52,10 +52,8 @@ class Config:
     def __post_init__(self) -> None:
         check_positive(self, "seconds")
         check_at_least(self, seat=0)
-        for path, ending in ((self.gif, ".gif"), (self.mp4, ".mp4")):
-            require(
-                path is None or path.suffix == ending, f"--{ending[1:]} needs a file that ends in {ending}, not {path}"
-            )
+        for option, path, ending in (("out", self.out, ".html"), ("gif", self.gif, ".gif"), ("mp4", self.mp4, ".mp4")):
+            require(path is None or path.suffix == ending, f"--{option} needs a file that ends in {ending}, not {path}")
 
 
 def main(config: Config) -> None:

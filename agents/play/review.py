@@ -23,7 +23,7 @@ from agents.tasks.options import Workers
 from agents.tasks.run import run_tasks
 from agents.tools.files import UserError, write_json, write_text
 from agents.tools.progress import PartsProgress
-from agents.tools.settings import check_at_least
+from agents.tools.settings import check_at_least, require
 from felicity_env.game_record import Game
 from felicity_env.notation import action_text, dumps, loads
 
@@ -68,6 +68,8 @@ class Config(Workers):
 
     def __post_init__(self) -> None:
         check_at_least(self, worlds=2, seed=0, seat=0)
+        is_page = self.out is None or self.out.suffix == ".html"
+        require(is_page, f"--out needs a file that ends in .html, not {self.out}")
         super().__post_init__()
 
 

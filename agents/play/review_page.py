@@ -10,9 +10,10 @@ from felicity_env.render.replay import Article, replay_html
 
 _METHOD = (
     "The judge is the player {player}. A value is the win share of the seat if all seats play on as the judge does, in "
-    "worlds drawn from what the seat knew. The actions of a decision are compared in the same worlds; their intervals "
-    "hold at once in 95 %. Decisions have the numbers of the list of moves. Beliefs by actions suppose that the others "
-    "play as the judge does, which people do not."
+    "worlds drawn from what the seat knew. The actions of a decision are compared in the same worlds; all of their "
+    "intervals are right together in 95 % of cases. What a decision brought is measured against the judge's own mix of "
+    "actions, what it cost against the best action, which the judge itself need not play. Decisions have the numbers "
+    "of the list of moves. Beliefs by actions suppose that the others play as the judge does, which people do not."
 )
 
 

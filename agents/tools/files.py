@@ -95,8 +95,10 @@ def lock_output(path: Path) -> Iterator[None]:
     """
     lock = path.with_name(path.name + ".lock")
     with _lock(lock, f"writing {path}"):
-        yield
-        lock.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def test_games_replace_no_other_games_and_are_not_written_among_other_files(tmp_
     before = {path: path.read_text() for path in (tmp_path / "games").iterdir()}
     assert run(*words, tmp_path / "games") == 0
     assert run(*words, tmp_path / "games", "--seed", 8) == 2
-    assert "deal0-rotation0.txt is another game; choose another --out" in capsys.readouterr().err
+    assert "deal0-rotation0.txt is another game (of other settings" in capsys.readouterr().err
     assert {path: path.read_text() for path in (tmp_path / "games").iterdir()} == before
 
 

@@ -170,3 +170,38 @@ def test_a_run_goes_on_when_nobody_reads_its_output_any_more(tmp_path):
     os.close(writing)
     assert (done.returncode, done.stderr.count("nobody reads the output any more")) == (0, 1)
     assert list_names(tmp_path / "run") == RUN_FILES
+
+
+RAISES = """
+class Raises:
+    def act(self, view):
+        return {}["no key"]
+
+
+def make():
+    return Raises()
+"""
+
+
+def test_a_player_of_the_user_that_fails_is_named_with_its_line_and_allowed_in_the_command_that_continues(tmp_path):
+    (tmp_path / "bot.py").write_text(RAISES)
+    code, run = f"{tmp_path}/bot.py:make", tmp_path / "run"
+    outcome = train(*TINY, "--mix", "self=1", f"{code}=1", "--against", "random", "--out", run)
+    assert outcome.status == 2
+    assert f"{code} failed: KeyError: 'no key' (bot.py, line 4)" in outcome.errors
+    code = f"{tmp_path}/other.py:make"
+    (tmp_path / "other.py").write_text("import agents\n\n\ndef make():\n    return agents.make('random')\n")
+    outcome = train(*TINY, "--mix", "self=1", f"{code}=1", "--against", "random", "--out", run)
+    assert outcome.status == 0, outcome.errors
+    assert f"--resume {run} --allow {code} --total-timesteps 8192" in outcome.output
+
+
+def test_a_run_is_not_extended_to_fewer_decisions_than_it_has_learned_from(tmp_path):
+    words = [*TINY[:-1], "100", "--against", "random", "--out", tmp_path / "run"]
+    outcome = train(*words)
+    assert "--total-timesteps 2048" in outcome.output  # an update of 1,024 decisions
+    before = contents(tmp_path / "run")
+    outcome = train("--resume", tmp_path / "run", "--total-timesteps", "200")
+    assert outcome.status == 2
+    assert "has learned from 1,024 decisions; --total-timesteps must be more" in outcome.errors
+    assert contents(tmp_path / "run") == before

@@ -30,8 +30,8 @@ def test_runs_are_compared_where_all_of_them_were_measured(runs, name, tmp_path)
     outcome = train("curves", *runs, "--out", tmp_path / name)
     assert outcome.status == 0, outcome.errors
     for row in (
-        "one 60,000 1.0 ev in standard-4 0.500 (0.400 to 0.600)",
-        "two 0 0.0 ev in standard-4 0.200 (0.100 to 0.300)",
+        "one 60,000 ev 0.500 (0.400 to 0.600)",
+        "two 0 ev 0.200 (0.100 to 0.300)",
     ):
         assert row in outcome.output
     assert "anchor" not in outcome.output
