@@ -155,6 +155,7 @@ def read_exploits() -> list[dict[str, Any]]:
 def render_exploits(stored: Sequence[Mapping[str, Any]]) -> str:
     """Return a Markdown table of the win shares of best responses, which were trained to beat one player each."""
     head = ("setup", "target", "responses at a table", "their win share", "gain over par", "started from", "runs")
+    head += ("gain with search on top", "gain of search without training")
     return format_table(head, map(_exploit_row, stored)) + "\n\n" + "\n\n".join(map(format_source, stored))
 
 
@@ -163,7 +164,14 @@ def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
     decisions = f"{len(results['responses'])} x {config['total_timesteps'] / 1e6:.0f} million decisions"
     values = format_estimate(results["win_share"]), format_signed(results["gain"])
     target = f"`{config['target']}`"
-    return results["setup"], target, config["num_learners"], *values, results["best"]["start"], decisions
+    row = results["setup"], target, config["num_learners"], *values, results["best"]["start"], decisions
+    return *row, *(_gain_of_search(results, policy) for policy in ("response", "target"))
+
+
+def _gain_of_search(results: Mapping[str, Any], policy: str) -> str:
+    """Return the gain over par of a search on top of the response, or of the target's policy; "" if not measured."""
+    found = results["searches"].get(policy)
+    return format_signed({name: found[name] - results["par"] for name in ("value", "low", "high")}) if found else ""
 
 
 def render_probe() -> str:
