@@ -21,7 +21,7 @@ from felicity_env.setups import setup_name
 
 MINARI = "minari:"
 _ROWS_AT_ONCE = 10_000
-_NEEDS = "needs the extra `data`: pip install -e '.[data]'"
+_NEEDS = "needs the extra `data`: pip install -c constraints.txt -e '.[data]'"
 
 
 @dataclass(frozen=True)

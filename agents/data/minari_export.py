@@ -27,7 +27,8 @@ def export_to_minari(games: Dataset, name: str, seat: int) -> None:
         import minari
         from minari.data_collector import EpisodeBuffer
     except ImportError as error:
-        raise UserError(f"Minari needs the extra `data`: pip install -e '.[data]' ({error})") from error
+        needed = "the extra `data`: pip install -c constraints.txt -e '.[data]'"
+        raise UserError(f"Minari needs {needed} ({error})") from error
     players, env = ", ".join(games.players), create_env(games, seat)
     episodes = [EpisodeBuffer(**episode) for episode in list_episodes(games, seat)]
     try:

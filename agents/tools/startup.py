@@ -41,9 +41,10 @@ def begin_command() -> None:
 
 
 def raise_at_ctrl_c() -> None:
-    """Let Ctrl-C raise `KeyboardInterrupt`, as usual in Python, if `begin_command` has changed that."""
+    """Let Ctrl-C raise `KeyboardInterrupt`, as usual in Python, if `begin_command` has changed that; SIGTERM, too."""
     if signal.getsignal(signal.SIGINT) is _stop:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -16,6 +16,7 @@ from agents.registry import identify_player
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Setup
 from felicity_env.setups import standard_setup
 from tests.support.paths import ROOT
+from tests.support.waiting import wait_until
 
 PLAYERS = ("random", "anchor", "mc:5", "net", "own_player.play:make")
 LIST_PARTS = f"""
@@ -179,3 +180,15 @@ def test_matches_of_different_codes_setups_or_weights_have_different_folders(tmp
     assert name_folder("net:a_b,greedy", "ev", "ev") != before
     save_net(tmp_path / "a_b", 1)
     assert name_folder("net:a_b,greedy", "ev", "ev") == before
+
+
+@pytest.mark.linux("only POSIX systems send SIGTERM to a process that can end well")
+def test_a_signal_to_end_stops_a_tournament_as_ctrl_c_does(tmp_path):
+    words = ["--players", "anchor", "mc:50", "--num-players", "3", "--num-deals", "10000", "--deals-per-part", "1"]
+    command = [sys.executable, "-m", "agents", "tournament", *words, "--workers", "2", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: any(tmp_path.rglob("*.npz")), seconds=120)
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "stopped; the same command goes on from here"
