@@ -18,7 +18,8 @@ from agents.tools.command import python_command
 from agents.tools.files import UserError
 from agents.tools.settings import check_at_least, check_range
 
-_NEEDS = "the table in the browser needs the extra `play`: pip install -c constraints.txt -e '.[play]'; or play with --terminal"
+_EXTRA = "the table in the browser needs the extra `play`"
+_NEEDS = f"{_EXTRA}: pip install -c constraints.txt -e '.[play]'; or play with --terminal"
 
 
 @dataclass(frozen=True)
