@@ -16,12 +16,13 @@ PORTABLE = {  # variables that let numerical libraries compute alike on all x86-
     "ONEDNN_MAX_CPU_ISA": "AVX2",
     "MKL_CBWR": "AVX2",
 }
+_SIGNALS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}  # with what Python does at first
 
 
 def begin_command() -> None:
-    """Handle Ctrl-C and a closed output without a traceback while the modules of a command are imported.
+    """Handle Ctrl-C, SIGTERM and a closed output without a traceback while the modules of a command are imported.
 
-    Ctrl-C ends the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it. The
+    Ctrl-C and SIGTERM end the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it. The
     numerical libraries use one thread, and several sleep while they wait, unless the variables `OMP_NUM_THREADS` and
     `OMP_WAIT_POLICY` say otherwise; `--threads` of training sets the number of torch's threads. With
     `FELICITY_PORTABLE=1`, or with the option `--ray`, these libraries use only what all x86-64 processors with AVX2
@@ -32,8 +33,9 @@ def begin_command() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for a bot with networks, such as a model of torch
     if os.environ.get(PORTABLE_VARIABLE) == "1" or "--ray" in [word.split("=")[0] for word in sys.argv]:
         os.environ.update(PORTABLE)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stop)
+    for number, usual in _SIGNALS.items():
+        if signal.getsignal(number) is usual:
+            signal.signal(number, _stop)
     if type(sys.stdout) is io.TextIOWrapper:
         raw = _Output(sys.stdout.fileno(), "w", closefd=False)
         settings = {"encoding": sys.stdout.encoding, "errors": sys.stdout.errors}
@@ -41,14 +43,14 @@ def begin_command() -> None:
 
 
 def raise_at_ctrl_c() -> None:
-    """Let Ctrl-C raise `KeyboardInterrupt`, as usual in Python, if `begin_command` has changed that; SIGTERM, too."""
-    if signal.getsignal(signal.SIGINT) is _stop:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Let Ctrl-C raise `KeyboardInterrupt`, as usual in Python, and SIGTERM too, if `begin_command` has changed them."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) is _stop:
+            signal.signal(number, signal.default_int_handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End the process at once with one line of text, when Ctrl-C is pressed during slow imports.
+    """End the process at once with one line of text, when Ctrl-C is pressed or SIGTERM comes during slow imports.
 
     An exception would be raised inside an import, and some libraries would catch it.
     """

@@ -94,7 +94,7 @@ def test_a_function_of_a_module_makes_a_player():
 @pytest.mark.parametrize("use", [agents.make, identify_player, parse_code])
 def test_an_unknown_code_gets_one_line_with_all_codes(code, use):
     codes = f"{', '.join(PLAYERS)}, or {OWN_PLAYER} (python -m agents --help lists them)"
-    meant = {"evv": "ev", "ev ": "ev", "network": "net"}.get(code)
+    meant = {"evv": "ev", "EV": "ev", "ev ": "ev", "network": "net"}.get(code)
     hint = f" (did you mean {meant!r}?)" if meant else ""
     with pytest.raises(ValueError, match=re.escape(f"no player {code!r}{hint}; codes are {codes}") + "$"):
         use(code)
