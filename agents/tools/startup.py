@@ -22,9 +22,9 @@ _SIGNALS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SI
 def begin_command() -> None:
     """Handle Ctrl-C, SIGTERM and a closed output without a traceback while the modules of a command are imported.
 
-    Ctrl-C and SIGTERM end the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it. The
-    numerical libraries use one thread, and several sleep while they wait, unless the variables `OMP_NUM_THREADS` and
-    `OMP_WAIT_POLICY` say otherwise; `--threads` of training sets the number of torch's threads. With
+    Ctrl-C and SIGTERM end the process with one line until `raise_at_ctrl_c` is called. A closed output never ends it.
+    The numerical libraries use one thread, and several sleep while they wait, unless the variables `OMP_NUM_THREADS`
+    and `OMP_WAIT_POLICY` say otherwise; `--threads` of training sets the number of torch's threads. With
     `FELICITY_PORTABLE=1`, or with the option `--ray`, these libraries use only what all x86-64 processors with AVX2
     have.
     """
@@ -43,7 +43,7 @@ def begin_command() -> None:
 
 
 def raise_at_ctrl_c() -> None:
-    """Let Ctrl-C raise `KeyboardInterrupt`, as usual in Python, and SIGTERM too, if `begin_command` has changed them."""
+    """Let Ctrl-C and SIGTERM raise `KeyboardInterrupt`, if `begin_command` has changed what they do."""
     for number in _SIGNALS:
         if signal.getsignal(number) is _stop:
             signal.signal(number, signal.default_int_handler)
