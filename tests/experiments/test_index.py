@@ -1,5 +1,6 @@
 """The command of the questions and their index: every question is listed, answered, and a module of the one form."""
 
+import re
 import subprocess
 import sys
 from dataclasses import fields, is_dataclass
@@ -86,3 +87,8 @@ def test_the_list_needs_nothing_heavy():
 def test_an_unknown_question_is_refused_with_the_list(capsys):
     assert main(["meaning"]) == 2
     assert "there is no 'meaning'; python -m experiments has ladder, budget" in capsys.readouterr().err
+
+
+def test_no_stored_result_has_a_path_of_a_machine():
+    found = [path.name for path in RESULTS.rglob("*.json") if re.search(r'["= ]/[a-z]+/', path.read_text())]
+    assert not found
