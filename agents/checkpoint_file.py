@@ -18,6 +18,7 @@ from safetensors.numpy import load, save
 from agents.tools.files import UserError, write_atomically
 
 CHECKPOINTS, SUFFIX = "checkpoints", ".safetensors"
+CURVE = "learning_curve.json"  # file of a run folder
 NUM_CHECKPOINTS = 3  # number of checkpoints in a run folder; older ones are deleted
 _METADATA = "facts"  # key of the metadata in a checkpoint file
 

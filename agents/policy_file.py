@@ -18,7 +18,15 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from agents.checkpoint_file import CHECKPOINTS, SUFFIX, Checkpoint, list_checkpoints, load_checkpoint, read_checkpoint
+from agents.checkpoint_file import (
+    CHECKPOINTS,
+    CURVE,
+    SUFFIX,
+    Checkpoint,
+    list_checkpoints,
+    load_checkpoint,
+    read_checkpoint,
+)
 from agents.layouts import LAYOUTS, count_inputs, list_sections
 from agents.tools.command import print_error, python_command
 from agents.tools.files import UserError, describe_error, write_atomically, write_text
@@ -124,7 +132,7 @@ def _find_advice(path: Path) -> str:
     If the folder belongs to a training run that has not ended, the advice is the command that continues this run;
     in all other cases the text is empty.
     """
-    is_run = os.path.isdir(path / CHECKPOINTS) or os.path.exists(path / "learning_curve.json")
+    is_run = os.path.isdir(path / CHECKPOINTS) or os.path.exists(path / CURVE)
     command = f"{python_command('train')} --resume {shlex.quote(str(path))}"
     return f"; its run has not ended: {command}" if is_run and not os.path.exists(policy_json(path)) else ""
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from agents.tools.files import UserError, check_same_settings, write_json
-from agents.tools.provenance import describe_measurement
+from agents.tools.provenance import WITHOUT_INFLUENCE, describe_measurement
 
 RESULTS = Path(__file__).parent / "results"  # the results that the pages show
 TRIALS = Path("runs/results")  # all other results
-WITHOUT_INFLUENCE = ("workers", "ray", "out", "write", "fresh")  # settings that do not change the measured numbers
 
 
 def write_result(name: str, config: Any, results: Any, *, started: float, question: str | None = None) -> Path:

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.arena.estimates import BOOTSTRAPS, INTERVAL, Estimate
+from agents.checkpoint_file import CURVE
 from agents.registry import list_files
 from agents.tasks.run import run_tasks
 from agents.tools.files import UserError, check_same_settings
 from agents.tools.startup import INTERRUPTED
 from train.config import Config
-from train.storage import CONFIG, CURVE, EVALUATION, create_run_folder
+from train.storage import CONFIG, EVALUATION, create_run_folder
 
 
 def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str, Any]:

@@ -6,7 +6,7 @@ bands and par. Runs with other seeds differ by chance, so draw conclusions from 
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -19,10 +19,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from agents.checkpoint_file import CURVE
 from agents.tools.files import UserError, describe_error, explain_os_errors, write_atomically
 from agents.tools.markdown import format_estimate
 from agents.tools.settings import require
-from train.storage import CURVE
 
 Curve = Sequence[Mapping[str, Any]]  # points with `timesteps`, `seconds` and `results`
 
@@ -46,7 +46,7 @@ class Config:
 
 def main(config: Config) -> None:
     """Write the picture, and print a table with the last point of each run."""
-    names = name_runs(list(find_runs(config.runs)))
+    names = name_runs(find_runs(config.runs))
     curves = {name: read_curve(run) for name, run in names.items()}
     panels = find_panels(curves, config.against)
     with explain_os_errors(f"cannot create {config.out.parent}"):
@@ -57,16 +57,13 @@ def main(config: Config) -> None:
     console.print(f"written: {config.out}", highlight=False, soft_wrap=True)
 
 
-def find_runs(paths: Sequence[Path]) -> Iterator[Path]:
-    """Yield the run folders among paths and patterns; raise `UserError` if a path that is no pattern is none.
+def find_runs(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths, with those that a pattern matches in its place.
 
-    If several paths are given, as by a pattern that the shell has replaced, those that are no folders are left out.
+    If there are several, files are left out, because a pattern also matches the pictures of earlier comparisons.
     """
-    for path in paths:
-        if any(letter in str(path) for letter in "*?[") and not path.exists():
-            yield from (Path(found) for found in sorted(glob(str(path))) if (Path(found) / CURVE).exists())
-        elif len(paths) == 1 or path.is_dir() or not path.exists():
-            yield path
+    found = [Path(match) for path in paths for match in (sorted(glob(str(path))) or [str(path)])]
+    return [path for path in found if not path.is_file()] or found
 
 
 def name_runs(runs: Sequence[Path]) -> dict[str, Path]:
@@ -166,7 +163,7 @@ def build_table(curves: Mapping[str, Curve], panels: Sequence[tuple[str, str]]) 
     setups = list(dict.fromkeys(setup for setup, _ in panels))
     where = f", {setups[0]}" if len(setups) == 1 else ""
     title = f"Last points: one against copies of the other, 95 % intervals{where}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, min_width=len(title))
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, min_width=min(len(title), 80))
     table.add_column("run", overflow="fold")
     table.add_column("decisions", justify="right")
     table.add_column("other", overflow="fold")

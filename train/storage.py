@@ -17,7 +17,7 @@ from agents.tools.provenance import provenance
 from felicity_env.setups import setup_name
 from train.config import Config
 
-CONFIG, CURVE, EVALUATION, POLICIES = "config.json", "learning_curve.json", "evaluation.json", "policies"
+CONFIG, EVALUATION, POLICIES = "config.json", "evaluation.json", "policies"
 Arrays = dict[str, np.ndarray]
 
 

@@ -20,7 +20,7 @@ from stable_baselines3.common.logger import KVWriter, Logger, make_output_format
 
 from agents.arena.estimates import estimate_share
 from agents.arena.matches import win_shares_against_copies
-from agents.checkpoint_file import save_checkpoint
+from agents.checkpoint_file import CURVE, save_checkpoint
 from agents.network import NetworkPlayer
 from agents.policy_file import CRITIC, POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
 from agents.registry import load_function
@@ -34,7 +34,7 @@ from felicity_env.setups import describe_setup, setup_name
 from train.config import Config
 from train.curves import plot_learning_curve
 from train.rollout import SPREAD_STEPS
-from train.storage import CURVE, EVALUATION, POLICIES
+from train.storage import EVALUATION, POLICIES
 
 SECONDS_A_LINE = 30  # between two lines of progress where the output is no terminal
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
@@ -83,11 +83,11 @@ class Trainer(Protocol):
 def prepare_process(threads: int | None) -> int:
     """Set the number of torch's threads in this process and return it; let the process keep freed memory.
 
-    threads: the number, or None for 1. By default, glibc returns large pieces of freed
-    memory to the system, and the next minibatch requests them again, page by page, which would take a tenth of the
-    training time on a CPU. Raises `ValueError` if the machine has fewer threads.
+    threads: the number, or None for 1. By default, glibc returns large pieces of freed memory to the system, and the
+    next minibatch requests them again, page by page, which would take a tenth of the training time on a CPU. Raises
+    `ValueError` if the machine has fewer threads.
     """
-    number = threads or 1
+    number = 1 if threads is None else threads
     if not 1 <= number <= MAX_THREADS:
         raise ValueError(f"--threads must be 1 to {MAX_THREADS} on this machine, not {number}")
     torch.set_num_threads(number)

@@ -110,7 +110,7 @@ class Blocks:
     measures: dict[str, np.ndarray]  # one array for each of `MEASURES`
     seats: np.ndarray  # seat of each player, see `draw_seats`
     rounds: np.ndarray  # ROUND [blocks, rotations, rounds]; its arrays are indexed by seat
-    forfeits: tuple[Forfeit, ...] = ()
+    forfeits: tuple[Forfeit, ...] = ()  # one for each forfeited game
 
     def block_means(self, player: int, measure: str = "win_share") -> np.ndarray:
         """Return the mean of one measure of a player over the games of each block, [blocks]."""

@@ -55,7 +55,7 @@ def _find_fault(file: Path, code: str) -> str:
 
 
 def _defines_make(file: Path) -> bool:
-    """Return whether a Python file defines or imports the name `make`, or cannot be read, which is found out later."""
+    """Return whether a Python file defines or imports the name `make`; True, too, if it cannot be read or parsed."""
     try:
         nodes = list(ast.walk(ast.parse(file.read_bytes())))
     except (OSError, SyntaxError, ValueError, RecursionError):

@@ -16,7 +16,7 @@ from agents.tools.files import UserError
 from felicity_env.setups import setup_name
 
 PACKAGES = ("felicity-env", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib")
-NEUTRAL = ("workers", "ray", "fresh", "out", "deals_per_part")  # settings of matches without influence on results
+WITHOUT_INFLUENCE = ("workers", "ray", "out", "write", "fresh")  # settings that do not change the measured numbers
 RENDERED = ("experiments/results", "README.md")  # outputs of experiments, which do not change what experiments do
 
 
@@ -54,7 +54,7 @@ def check_replacement(path: Path, command: str, config: Any, report: Callable[[s
     if not command_line.startswith(f"python -m {command}"):
         raise UserError(f"{path} is the result of `{command_line}`; choose another --out")
     wanted = json.loads(json.dumps(asdict(config), default=str))
-    changed = [name for name in wanted if name not in NEUTRAL and settings.get(name) != wanted[name]]
+    changed = [name for name in wanted if name not in WITHOUT_INFLUENCE and settings.get(name) != wanted[name]]
     if changed:
         report(f"{path} is replaced; it had other settings ({', '.join(changed)})")
 

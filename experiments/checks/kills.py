@@ -24,12 +24,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from agents.arena.tournament import Config as TournamentConfig
+from agents.checkpoint_file import CURVE
 from agents.tools.files import UserError
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import check_positive, option_name, require
 from experiments.checks.chunks import Outcome, chunk_size, count_chunks, run_check
 from train.selfplay import SelfplayConfig
-from train.storage import CURVE, EVALUATION, create_run_folder
+from train.storage import EVALUATION, create_run_folder
 
 KILLS_A_CHUNK = 5
 PATIENCE = 10.0  # seconds in which the processes of a killed run must end

@@ -8,11 +8,12 @@ from importlib import import_module
 
 import pytest
 
+from agents.tools.provenance import WITHOUT_INFLUENCE
 from experiments.__main__ import list_questions, main
 from experiments.pages import index, render
 from experiments.pages.results import format_source
 from experiments.questions import GROUPS, QUESTIONS
-from experiments.results import RESULTS, WITHOUT_INFLUENCE, read_result
+from experiments.results import RESULTS, read_result
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -57,6 +57,7 @@ def test_runs_with_the_same_name_have_their_whole_paths():
             "standard-4 against anchor two: standard-4 against ev",
         ),
         (["one", "nowhere"], "nowhere has no learning curve: there is no file"),
+        (["none*"], "none* has no learning curve: there is no file"),
         (["damaged"], "learning_curve.json is damaged"),
         (["one", "one"], "name each run once"),
         ([], "name at least one run folder"),
