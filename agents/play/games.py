@@ -2,10 +2,11 @@
 
 Each deal is played once in every rotation of the seats, whose order is drawn for the deal, as in a tournament: with the
 seed of a tournament or an evaluation, and the players of one of its matches in the same order, the games are those of
-that match.
+that match. The games of a deal are written once it is played, so an interrupted command keeps those that it has played.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,8 +20,10 @@ from agents.arena.game_file import format_game
 from agents.arena.games import Games, PlayerError
 from agents.registry import check_players, make
 from agents.tools.files import UserError, write_text
+from agents.tools.progress import PartsProgress
 from agents.tools.settings import check_at_least, require
 from felicity_env.game import NO_SEAT, score
+from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
 from felicity_env.setups import STANDARD_PLAYERS, choose_setup
 
@@ -52,33 +55,48 @@ class Config:
 
 
 def main(config: Config) -> None:
-    """Play the games, write their files, and print where they are."""
+    """Play the games, write the files of each deal once it is played, and print where they are."""
     refuse_other_files(config.out)
-    texts = play_games(config)
-    refuse_other_games(config.out, texts)
-    config.out.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        write_text(config.out / name, text)
-    Console().print(f"{len(texts)} games are in {config.out}", highlight=False, soft_wrap=True)
-
-
-def play_games(config: Config) -> dict[str, str]:
-    """Play the games; return the text of each file by its name. A comment in it names the players and the scores."""
-    setup = choose_setup(len(config.players), config.setup)
     deals = range(config.first_deal, config.first_deal + config.num_deals)
     players = [make(code) for code in config.players]
-    games, seats = seat_games(players, num_deals=deals, seed=game_seed(config.seed, setup.seats, 0), setup=setup)
+    console, written, started = Console(), 0, time.monotonic()
+    with PartsProgress(console, unit="deals") as progress:
+        for done, deal in enumerate(deals, 1):
+            written += write_games(config.out, play_deal(config, players, deal))
+            progress.report(done, len(deals), (time.monotonic() - started) / done * (len(deals) - done))
+    console.print(f"{written} games are in {config.out}", highlight=False, soft_wrap=True)
+
+
+def play_deal(config: Config, players: Sequence[Player], deal: int) -> dict[str, str]:
+    """Play one deal in every rotation of the seats; return the text of each file by its name.
+
+    A comment in each text names the players and the scores.
+    """
+    setup = choose_setup(len(config.players), config.setup)
+    seed = game_seed(config.seed, setup.seats, 0)
+    games, seats = seat_games(players, num_deals=range(deal, deal + 1), seed=seed, setup=setup)
     try:
         games.play(players)
     except PlayerError as error:
         raise UserError(f"{config.players[error.index]} failed: {error}") from error
     texts = {}
-    for number, order in enumerate(seats.reshape(-1, setup.seats)):
-        deal, rotation = deals[number // setup.seats], number % setup.seats
+    for rotation, order in enumerate(seats.reshape(-1, setup.seats)):
         codes = [config.players[index] for index in np.argsort(order)]
-        text = format_game(games.batch.game(number), codes, _describe_end(games, number))
+        text = format_game(games.batch.game(rotation), codes, _describe_end(games, rotation))
         texts[f"deal{deal}-rotation{rotation}.txt"] = text
     return texts
+
+
+def write_games(folder: Path, texts: Mapping[str, str]) -> int:
+    """Write files of games, {name: text}, in a folder, and return their number.
+
+    Raises `UserError`, and writes none of them, if one is already there with another text.
+    """
+    refuse_other_games(folder, texts)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    return len(texts)
 
 
 def _describe_end(games: Games, number: int) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 REWRITTEN = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"  # the libraries are
-OPTIONS = ("-x", "-q", "--tb=line", "-W", REWRITTEN, "-o", "addopts=")
+OPTIONS = ("-x", "-q", "--tb=line", "--assert=plain", "-W", REWRITTEN, "-o", "addopts=")  # messages do not matter
 PLUGINS = ("-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin")
 STARTING = 30  # CPU seconds for imports and collection
 SLACK, FACTOR = 2, 5  # a test may take FACTOR times its usual CPU time, and SLACK seconds

@@ -1,9 +1,10 @@
 """Question: do the tests notice a change of the code? `python -m experiments mutants`
 
 Each mutant is the code with one small change, such as `<` for `<=` or 2 for 1, and tests should fail for it. All
-mutants of the environment and a random sample of the mutants of the arena are tested. Compiled functions are executed
-as plain Python. Mutants that no test can notice are listed in `equivalent_mutants.toml`, each with its reason. The
-command needs `pip install -c constraints.txt -e '.[test,mutants]'` and takes hours.
+mutants of the environment are tested, and a random sample of those of the arena and of the checks of given states.
+Compiled functions are executed as plain Python. Mutants that no test can notice are listed in
+`equivalent_mutants.toml`, each with its reason. The command needs `pip install -c constraints.txt -e
+'.[test,mutants]'` and takes hours.
 """
 
 import random
@@ -67,8 +68,8 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         "felicity_env/learners.py": _plan("env", "learners", "gymnasium faces_agree"),
         "felicity_env/player.py": _plan("env", "learners gymnasium", "batch information random_games faces_agree"),
         "felicity_env/turn.py": _plan("env", "pettingzoo_env", "faces_agree"),
-        "felicity_env/state_check.py": _plan("env", "state_check"),
     },
+    "checks of given states": {"felicity_env/state_check.py": _plan("env", "state_check")},
     "arena": {
         "agents/arena/blocks.py": _plan("arena", "blocks chance", "failures tournament"),
         "agents/arena/estimates.py": _plan("arena", "estimates", "ratings tournament"),
@@ -84,7 +85,7 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         "agents/arena/tournament.py": _plan("arena", "tournament", "parts resuming failures"),
     },
 }
-SAMPLED = ("arena",)  # groups of which a random sample is tested
+SAMPLED = ("checks of given states", "arena")  # groups of which a random sample is tested
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ class Config:
 
     resumes: ClassVar[bool] = True
     sample: int = 300
-    """Number of mutants that are drawn from those of the arena; all mutants of the environment are tested."""
+    """Number of mutants that are drawn from those of the arena, and from those of the checks of given states. All
+    mutants of the environment are tested."""
     modules: tuple[str, ...] = ()
     """Modules to test, such as `game observation`; by default all. Only a command for all modules stores the result."""
     out: Path = Path("runs/mutants")
@@ -110,7 +112,7 @@ class Config:
 def choose_mutants(group: str, config: Config) -> dict[str, list[Mutant]]:
     """Return the mutants to test, by module, for those modules of a group that the settings name.
 
-    `group` is "environment", of which all mutants are tested, or "arena", of which a random sample is tested.
+    All mutants of the group "environment" are tested; of the other groups, a random sample.
     """
     named = [module for module in PLANS[group] if not config.modules or Path(module).stem in config.modules]
     listed = {

@@ -1,5 +1,6 @@
 """`python -m agents games` and `replay`: saved games, and the pages, films and pictures made of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ import agents
 from agents.__main__ import VERBS
 from agents.arena.blocks import play_blocks
 from agents.arena.game_file import read_game, read_players
+from agents.play import games
 from agents.tools.command import run_verb
 from felicity_env.game import score
 from felicity_env.game_record import Game
 from felicity_env.notation import dumps
+from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
 from felicity_env.render.replay import replay_html
 from felicity_env.render.scene import build_full_scene, build_view_scene
@@ -42,7 +45,7 @@ def stored(tmp_path) -> tuple[Path, Game]:
 def test_saved_games_are_those_of_a_tournament_with_the_same_seed(tmp_path, capsys):
     codes = ("anchor", "ev", "ev")
     assert run("games", *codes, "--num-deals", 2, "--first-deal", 3, "--seed", 7, "--out", tmp_path) == 0
-    assert capsys.readouterr().out == f"6 games are in {tmp_path}\n"
+    assert capsys.readouterr().out.endswith(f"2/2 deals  about 0 s left\n6 games are in {tmp_path}\n")
     players = [agents.make(code) for code in codes]
     blocks = play_blocks(players, num_deals=range(3, 5), seed=game_seed(7, 3, 0))
     for block in range(2):
@@ -55,6 +58,20 @@ def test_saved_games_are_those_of_a_tournament_with_the_same_seed(tmp_path, caps
             codes_by_seat = [codes[player] for player in np.argsort(seats)]
             scores = ", ".join(str(score(final, seat)) for seat in range(3))
             assert path.read_text().endswith(f"\n# players: {', '.join(codes_by_seat)}; scores: {scores}\n")
+
+
+def test_an_interrupted_command_keeps_the_games_of_the_deals_that_it_has_played(tmp_path, monkeypatch):
+    def stop_at_the_third_deal(config: games.Config, players: Sequence[Player], deal: int) -> dict[str, str]:
+        if deal == 2:
+            raise KeyboardInterrupt
+        return play_deal(config, players, deal)
+
+    play_deal = games.play_deal
+    monkeypatch.setattr(games, "play_deal", stop_at_the_third_deal)
+    assert run("games", "anchor", "ev", "ev", "--num-deals", 4, "--out", tmp_path) == 130
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"deal{d}-rotation{r}.txt" for d in range(2) for r in range(3)
+    }
 
 
 def test_games_replace_no_other_games_and_are_not_written_among_other_files(tmp_path, capsys):
