@@ -1,19 +1,22 @@
 """Adapters that make players from other policies: a Python function, or a model of Stable-Baselines3.
 
 A player code can name a function that makes the player, so a model can be used wherever a code can. For example, in
-your own module:
+a file `sb3_bot.py` beside a saved model:
 
-    # my_package/my_module.py
+    from pathlib import Path
+
     from sb3_contrib import MaskablePPO
+
     from agents.adapters import from_sb3
 
     def make():
-        return from_sb3(MaskablePPO.load("model.zip", device="cpu"))
+        return from_sb3(MaskablePPO.load(Path(__file__).with_name("model.zip"), device="cpu"))
 
-and then `--players ev my_package.my_module:make`, or `agents.make("my_package.my_module:make")`.
+and then `python -m agents evaluate sb3_bot.py:make`, or `agents.make("sb3_bot.py:make")`.
 """
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -94,6 +97,11 @@ class _ModelPlayer:
         if self.deterministic:
             return take_best_actions(logits, view.action_masks)
         return sample_actions(logits, view.action_masks, to_uniforms(view.seeds))
+
+    def digest(self) -> str:
+        """Return 8 hexadecimal digits that identify the weights of the model."""
+        weights = self.policy.state_dict()
+        return sha256(b"".join(weights[name].cpu().numpy().tobytes() for name in sorted(weights))).hexdigest()[:8]
 
     def _logits(self, observations: np.ndarray) -> np.ndarray:
         """Compute the model's logits (for DQN its action values) for B observations, float32 [B, NUM_ACTIONS].

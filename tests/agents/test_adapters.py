@@ -413,15 +413,19 @@ def test_a_model_trained_for_another_game_is_refused():
         from_sb3(make_model(PPO, Blank(Box(-1, 1, (4,)), Discrete(2))))
 
 
-def test_the_module_shown_in_the_documentation_makes_a_player(tmp_path, monkeypatch):
-    shown = (adapters.__doc__ or "").split("    # my_package/my_module.py\n")[1].split("\nand then")[0]
-    (tmp_path / "my_package").mkdir()
-    (tmp_path / "my_package" / "my_module.py").write_text(textwrap.dedent(shown))
+def test_the_file_shown_in_the_documentation_makes_a_player(tmp_path):
+    shown = (adapters.__doc__ or "").split("beside a saved model:\n")[1].split("\nand then")[0]
+    (tmp_path / "sb3_bot.py").write_text(textwrap.dedent(shown))
     load_model("MaskablePPO").save(tmp_path / "model.zip")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    player = agents.make("my_package.my_module:make")
-    for name in ("my_package", "my_package.my_module"):
-        monkeypatch.delitem(sys.modules, name)
+    player = agents.make(f"{tmp_path}/sb3_bot.py:make")
     for view in list_views(3):
         assert player.act(view).tolist() == from_sb3(load_model("MaskablePPO")).act(view).tolist()
+
+
+def test_the_digest_of_a_model_player_is_that_of_its_weights():
+    model, same = make_model(PPO), make_model(PPO)
+    before = from_sb3(model).digest()
+    assert from_sb3(same).digest() == before
+    with torch.no_grad():
+        model.policy.action_net.bias[3] += 1e-6
+    assert from_sb3(model).digest() != before
