@@ -32,19 +32,34 @@ DIED = 99  # exit status of a fork that could not run pytest
 
 
 class Stopwatch:
-    """Pytest plugin that sorts tests by their usual CPU time, omits slow ones, and limits the time of the others."""
+    """Pytest plugin that omits slow tests, limits the time of the others, and runs first those that are likely to fail.
 
-    def __init__(self, usual: Mapping[str, float], longest: float) -> None:
-        self.usual, self.longest, self.seconds = usual, longest, {}
+    usual: usual CPU seconds of each test. longest: tests that usually take longer are omitted. failures: how often each
+    test has failed before. After the run `seconds` has the CPU seconds of each test, and `failed` the test that failed.
+    """
+
+    def __init__(self, usual: Mapping[str, float], longest: float, failures: Mapping[str, int]) -> None:
+        self.usual, self.longest, self.failures = usual, longest, failures
+        self.seconds: dict[str, float] = {}
+        self.failed = ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Remove the tests that usually take longer than the limit `longest`, and sort the others, the fastest first.
+        """Remove the tests that usually take longer than the limit `longest`, and sort the others.
 
-        A test whose usual time is unknown counts as taking no time.
+        The first ones are fast or have often failed. A test whose usual time is unknown counts as taking no time.
         """
         kept = [item for item in items if self.usual.get(item.nodeid, 0) <= self.longest]
-        items[:] = sorted(kept, key=lambda item: self.usual.get(item.nodeid, 0))
+        items[:] = sorted(kept, key=self._cost)
+
+    def _cost(self, item: pytest.Item) -> float:
+        """Return about how many seconds of a test reveal one mutant: its usual time by its failures so far."""
+        return self.usual.get(item.nodeid, 0) / (1 + self.failures.get(item.nodeid, 0))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember the test that failed."""
+        if report.failed:
+            self.failed = report.nodeid
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -64,9 +79,10 @@ class Stopwatch:
 def run_in_fork(request: Mapping[str, Any]) -> dict[str, Any]:
     """Run tests in a fork of this process, and return a dictionary whose `status` is passed, failed or timed out.
 
-    The request has the `files` of the tests, the usual CPU `seconds` of each test by its name in pytest, the usual
-    time `longest` above which a test is left out, further `options` for pytest, and the file `log` for the output. If
-    `seconds` is empty, the CPU seconds that each test took are written to the file `measured`.
+    The request has the `files` of the tests, the usual CPU `seconds` and the number of `failures` so far of each test
+    by its name in pytest, the usual time `longest` above which a test is left out, further `options` for pytest, and
+    the file `log` for the output. If the fork ends by itself, it writes the CPU `seconds` that each test took and the
+    name of the test that `failed` to the file `measured`.
     """
     pid = os.fork()
     if pid == 0:
@@ -101,12 +117,11 @@ def _run_tests(request: Mapping[str, Any]) -> None:
         for handle in (1, 2):
             os.dup2(log, handle)
         signal.setitimer(signal.ITIMER_PROF, STARTING)
-        stopwatch = Stopwatch(request["seconds"], request["longest"])
+        stopwatch = Stopwatch(request["seconds"], request["longest"], request["failures"])
         sys.dont_write_bytecode = bool(request["seconds"])  # else a changed file could be taken for the one before
         code = pytest.main([*OPTIONS, *PLUGINS, *request["options"], *request["files"]], plugins=[stopwatch])
-        if not request["seconds"]:
-            with open(request["measured"], "w") as file:
-                json.dump(stopwatch.seconds, file)
+        with open(request["measured"], "w") as file:
+            json.dump({"seconds": stopwatch.seconds, "failed": stopwatch.failed}, file)
     except BaseException:  # the process must not go on as a server
         traceback.print_exc()
     finally:

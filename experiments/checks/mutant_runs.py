@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -25,6 +26,7 @@ LEFT_OUT = ("runs", "build", "dist", "__pycache__", ".*")  # of the project's fo
 STATUSES = {"passed": "survived", "failed": "killed", "timed out": "timed out"}
 LONGEST = (1.0, 10.0)  # CPU seconds at each stage: tests that usually take longer are left out
 LAST = 1  # number of the last stage
+MEASURED = "measured.json"  # file of what the last run of tests measured
 
 
 class Plan(NamedTuple):
@@ -39,11 +41,15 @@ class Plan(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Files of tests, the usual CPU seconds of each test, and a limit: tests that usually take longer are left out."""
+    """Files of tests, the usual CPU seconds of each test, and a limit: tests that usually take longer are left out.
+
+    failures: how often each test has failed so far. Tests that have often failed run early.
+    """
 
     files: Sequence[str]
     seconds: Mapping[str, float]
     longest: float
+    failures: Counter[str]
 
 
 class Outcome(NamedTuple):
@@ -98,28 +104,38 @@ class TestRunner:
         longest: tests that usually take more CPU seconds than this are left out. Raises `UserError` if a test fails or
         takes too long.
         """
-        stage = Stage(files, {}, longest)
+        stage = Stage(files, {}, longest, Counter())
         for _ in range(2):  # once in the order of the files to measure, once as for a mutant
             if (status := self.run(stage)) != "passed":
                 raise UserError(f"without a mutant, {' '.join(files)} {status}; see {self.folder / 'log.txt'}")
             if not stage.seconds:
-                stage = stage._replace(seconds=json.loads((self.folder / "seconds.json").read_text()))
+                stage = stage._replace(seconds=self._read_measured()["seconds"])
         return stage
 
     def run(self, stage: Stage) -> str:
-        """Run the tests of a stage on the copy until one fails, and return "passed", "failed" or "timed out"."""
+        """Run the tests of a stage on the copy until one fails, and return "passed", "failed" or "timed out".
+
+        The test that failed is counted in the failures of the stage.
+        """
         request = {
             "files": stage.files,
             "seconds": stage.seconds,
             "longest": stage.longest,
+            "failures": stage.failures,
             "options": self.options,
             "log": str((self.folder / "log.txt").resolve()),
-            "measured": str((self.folder / "seconds.json").resolve()),
+            "measured": str((self.folder / MEASURED).resolve()),
         }
         assert self._server.stdin
         assert self._server.stdout
         print(json.dumps(request), file=self._server.stdin, flush=True)
-        return json.loads(self._server.stdout.readline())["status"]
+        status = json.loads(self._server.stdout.readline())["status"]
+        if status == "failed":
+            stage.failures[self._read_measured()["failed"]] += 1
+        return status
+
+    def _read_measured(self) -> dict[str, Any]:
+        return json.loads((self.folder / MEASURED).read_text())
 
     def test_mutant(self, module: str, mutant: Mutant, stage: Stage, number: int) -> Outcome:
         """Run a stage of tests on a mutant of a module, until one fails, and return the outcome.

@@ -98,6 +98,21 @@ def test_mutants_that_survive_the_quick_tests_meet_the_others(toy, tmp_path, mon
 
 
 @pytest.mark.linux("forks")
+def test_a_test_that_has_failed_is_counted_and_then_runs_first(runner):
+    (runner.folder / "copy/tests/test_two.py").write_text(TEST.replace("3) == 6", "2) == 4"))
+    stage = runner.measure(("tests/test_two.py", "tests/test_toy.py"), 1.0)
+    stage = stage._replace(seconds=dict.fromkeys(stage.seconds, 0.01))
+    (runner.folder / "copy/toy/rule.py").write_text(change(RULE, KILLED))  # only the test with 3 notices it
+    for _ in range(2):
+        assert runner.run(stage) == "failed"
+    failed = next(name for name in stage.seconds if "test_toy" in name)
+    assert stage.failures == {failed: 2}
+    (runner.folder / "copy/toy/rule.py").write_text(RULE.replace("+ number", "+ 7"))  # both would notice it
+    assert runner.run(stage) == "failed"
+    assert stage.failures == {failed: 3}
+
+
+@pytest.mark.linux("forks")
 def test_tests_that_fail_without_a_mutant_are_an_error(toy, tmp_path):
     (toy / "tests/test_toy.py").write_text(TEST.replace("6", "7"))
     with (
