@@ -6,6 +6,7 @@ The outcomes are kept in files, one for each module of the project.
 import ast
 import hashlib
 import json
+import math
 import os
 import random
 import shutil
@@ -169,9 +170,24 @@ def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan
         return
     random.Random(0).shuffle(waiting)  # so that the outcomes so far are a fair sample
     stage = runner.measure(plan.files(number), LONGEST[number])
+    if number:
+        stage = leave_out_quick(stage, plan)
     with _outcome_file(runner, module).open("a") as file:
         for mutant in track(waiting, f"{module}, stage {number + 1}"):
             print(json.dumps(runner.test_mutant(module, mutant, stage, number)), file=file, flush=True)
+
+
+def leave_out_quick(stage: Stage, plan: Plan) -> Stage:
+    """Return a later stage without the tests that all its mutants have survived: the fast ones of the quick files.
+
+    A test whose time is near the limit of the first stage stays, because it may have been left out there.
+    """
+    known = [
+        name
+        for name, seconds in stage.seconds.items()
+        if name.partition("::")[0] in plan.quick and seconds < LONGEST[0] / 2
+    ]
+    return stage._replace(seconds={**stage.seconds, **dict.fromkeys(known, math.inf)})
 
 
 def _is_waiting(outcome: Outcome | None, number: int) -> bool:

@@ -1,11 +1,12 @@
 """Mutation testing of a toy project: mutants are killed, run into the time limit or survive, and are counted."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from experiments.checks import mutant_runs, mutants
-from experiments.checks.mutant_runs import Outcome, Plan, TestRunner, read_outcomes, run_mutants
+from experiments.checks.mutant_runs import Outcome, Plan, Stage, TestRunner, leave_out_quick, read_outcomes, run_mutants
 from experiments.checks.mutations import Mutant, describe_change, list_mutants, mutate
 
 RULE = '''"""Rule of a toy game."""
@@ -110,6 +111,13 @@ def test_a_test_that_has_failed_is_counted_and_then_runs_first(runner):
     (runner.folder / "copy/toy/rule.py").write_text(RULE.replace("+ number", "+ 7"))  # both would notice it
     assert runner.run(stage) == "failed"
     assert stage.failures == {failed: 3}
+
+
+def test_the_later_stage_leaves_out_the_fast_tests_that_its_mutants_have_survived():
+    seconds = {"tests/quick.py::fast": 0.1, "tests/quick.py::slow": 2.0, "tests/other.py::fast": 0.1}
+    plan = Plan(("tests/quick.py",), ("tests/other.py",))
+    stage = leave_out_quick(Stage(plan.files(1), seconds, 10.0, Counter()), plan)
+    assert [name for name, usual in stage.seconds.items() if usual <= stage.longest] == [*seconds][1:]
 
 
 @pytest.mark.linux("forks")
