@@ -8,6 +8,7 @@ from typing import Any
 from agents.arena.report import list_win_shares
 from agents.tools.markdown import format_estimate, format_table
 from experiments.results import RESULTS, read_result
+from experiments.strength.ladder import LADDER, REFERENCE
 
 NOT_MEASURED = "Not measured yet."  # of a question whose result is not stored yet
 STRANGERS = "experiments.strength.stranger_players:"  # the module of the strangers, which a page leaves out
@@ -61,7 +62,7 @@ def compare_neighbours(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
     for setup in stored["results"]["ratings"]:
         win_shares = list_win_shares(stored["results"], setup)
         par = next(pair["par"] for pair in stored["results"]["pairs"] if pair["setup"] == setup)
-        for weaker, stronger in pairwise(stored["config"]["players"]):
+        for weaker, stronger in pairwise(code for code in stored["config"]["players"] if code in LADDER):
             up, down = win_shares[stronger, weaker], win_shares[weaker, stronger]
             formats = ("neither", "one", "both")[(up["low"] > par) + (down["high"] < par)]
             names = {"setup": setup, "stronger": stronger, "weaker": weaker}
@@ -120,7 +121,7 @@ def render_standings() -> str:
             format_estimate(against["net", code]) if ("net", code) in against else "",
             format_signed(gains[code]) if code in gains else "",
         )
-        for code in ("net", "net-1", *reversed(rated))
+        for code in dict.fromkeys((*reversed(REFERENCE), *reversed(rated)))
     ]
     shares = "`net` alone against 3 copies, par 0.25"
     return format_table(("player", *(f"rating, {setup}" for setup in ratings), shares, "exploited"), rows)

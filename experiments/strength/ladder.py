@@ -1,6 +1,7 @@
 """Question: which player of the ladder beats which? `python -m experiments ladder`
 
-The players of the ladder, in order of strength, play a tournament with 3, 4 and 5 seats.
+The players of the ladder, in order of strength, play a tournament with 3, 4 and 5 seats, together with the reference
+player and the one before it.
 """
 
 from dataclasses import dataclass
@@ -14,14 +15,15 @@ from experiments.results import store
 
 SHOWN_PLOTS = ("cross_table", "ratings")  # plots that are stored with the result; the folder of the tournament has all
 LADDER = ("pass", "random", "greedy", "anchor", "ev", "tuned", "mc:100", "ismcts:100")  # weakest first
+REFERENCE = ("net-1", "net")  # made to be hard to exploit, so they have no place in that order
 
 
 @dataclass(frozen=True)
 class Config(tournament.Config):
-    """Play a tournament of all players of the ladder, a list of players in order of strength."""
+    """Play a tournament of all players of the ladder (players in order of strength) and the reference player."""
 
-    players: tuple[str, ...] = LADDER
-    """Codes of the players, weakest first."""
+    players: tuple[str, ...] = (*LADDER, *REFERENCE)
+    """Codes of the players."""
     num_deals: int = 2000
     """Number of deals for each pair of players, each under all rotations of the seats."""
     search_deals: int | None = 150
