@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -35,11 +36,14 @@ class Stopwatch:
     """Pytest plugin that omits slow tests, limits the time of the others, and runs first those that are likely to fail.
 
     usual: usual CPU seconds of each test. longest: tests that usually take longer are omitted. failures: how often each
-    test has failed before. After the run `seconds` has the CPU seconds of each test, and `failed` the test that failed.
+    test has failed before. is_limited: whether the time of the tests is limited. After the run `seconds` has the CPU
+    seconds of each test, and `failed` the test that failed.
     """
 
-    def __init__(self, usual: Mapping[str, float], longest: float, failures: Mapping[str, int]) -> None:
-        self.usual, self.longest, self.failures = usual, longest, failures
+    def __init__(
+        self, usual: Mapping[str, float], longest: float, failures: Mapping[str, int], *, is_limited: bool
+    ) -> None:
+        self.usual, self.longest, self.failures, self.is_limited = usual, longest, failures, is_limited
         self.seconds: dict[str, float] = {}
         self.failed = ""
 
@@ -69,10 +73,37 @@ class Stopwatch:
         """
         started = time.process_time()
         usual = self.usual.get(item.nodeid)
-        signal.setitimer(signal.ITIMER_PROF, 0 if usual is None else FACTOR * usual + SLACK)
+        limit = 0 if usual is None or not self.is_limited else FACTOR * usual + SLACK
+        signal.setitimer(signal.ITIMER_PROF, limit)
         result = yield
         signal.setitimer(signal.ITIMER_PROF, STARTING)
         self.seconds[item.nodeid] = round(time.process_time() - started, 3)
+        return result
+
+
+class CallRecorder:
+    """Pytest plugin that records which functions of the file `file` each test calls; "" stands for no test."""
+
+    def __init__(self, file: str) -> None:
+        self.file, self.test = file, ""
+        self.calls: dict[str, set[str]] = {"": set()}
+
+    def start(self) -> None:
+        """Begin to record; what is called before the first test, such as by imports, is recorded too."""
+        sys.setprofile(self._record)
+
+    def _record(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename == self.file:
+            names = frame.f_code.co_qualname.split(".")
+            function = ".".join(name for name in names if not name.startswith("<"))  # "<locals>", "<lambda>"
+            self.calls.setdefault(self.test, set()).add(function)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Run one test, and record its calls as those of this test."""
+        self.test = item.nodeid
+        result = yield
+        self.test = ""
         return result
 
 
@@ -81,8 +112,9 @@ def run_in_fork(request: Mapping[str, Any]) -> dict[str, Any]:
 
     The request has the `files` of the tests, the usual CPU `seconds` and the number of `failures` so far of each test
     by its name in pytest, the usual time `longest` above which a test is left out, further `options` for pytest, and
-    the file `log` for the output. If the fork ends by itself, it writes the CPU `seconds` that each test took and the
-    name of the test that `failed` to the file `measured`.
+    the file `log` for the output. If `traced` is not "", it is the path of a module, the functions that each test calls
+    there are recorded, and no time is limited, because the tests take longer. If the fork ends by itself, it writes the
+    CPU `seconds` and the `calls` of each test and the name of the test that `failed` to the file `measured`.
     """
     pid = os.fork()
     if pid == 0:
@@ -95,7 +127,8 @@ def run_in_fork(request: Mapping[str, Any]) -> dict[str, Any]:
         os.killpg(pid, signal.SIGKILL)  # the fork, or processes that its tests have left
     code = os.waitstatus_to_exitcode(ended[1] if ended[0] else os.waitpid(pid, 0)[1])
     timed_out = not ended[0] or code == -signal.SIGPROF
-    return {"status": "timed out" if timed_out else "failed" if code else "passed"}
+    passed = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)  # all tests may be left out
+    return {"status": "timed out" if timed_out else "passed" if passed else "failed"}
 
 
 def _wall_seconds(request: Mapping[str, Any]) -> float:
@@ -104,7 +137,7 @@ def _wall_seconds(request: Mapping[str, Any]) -> float:
     This limit stops tests that wait for something and use no processor time.
     """
     usual = [seconds for seconds in request["seconds"].values() if seconds <= request["longest"]]
-    return WALL_FACTOR * (STARTING + sum(usual)) if usual else float("inf")
+    return WALL_FACTOR * (STARTING + sum(usual)) if usual and not request["traced"] else float("inf")
 
 
 def _run_tests(request: Mapping[str, Any]) -> None:
@@ -117,11 +150,18 @@ def _run_tests(request: Mapping[str, Any]) -> None:
         for handle in (1, 2):
             os.dup2(log, handle)
         signal.setitimer(signal.ITIMER_PROF, STARTING)
-        stopwatch = Stopwatch(request["seconds"], request["longest"], request["failures"])
+        stopwatch = Stopwatch(
+            request["seconds"], request["longest"], request["failures"], is_limited=not request["traced"]
+        )
+        recorder = CallRecorder(request["traced"])
+        if request["traced"]:
+            recorder.start()
         sys.dont_write_bytecode = bool(request["seconds"])  # else a changed file could be taken for the one before
-        code = pytest.main([*OPTIONS, *PLUGINS, *request["options"], *request["files"]], plugins=[stopwatch])
+        code = pytest.main([*OPTIONS, *PLUGINS, *request["options"], *request["files"]], plugins=[stopwatch, recorder])
+        sys.setprofile(None)
+        calls = {test: sorted(functions) for test, functions in recorder.calls.items()}
         with open(request["measured"], "w") as file:
-            json.dump({"seconds": stopwatch.seconds, "failed": stopwatch.failed}, file)
+            json.dump({"seconds": stopwatch.seconds, "failed": stopwatch.failed, "calls": calls}, file)
     except BaseException:  # the process must not go on as a server
         traceback.print_exc()
     finally:

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -44,13 +44,15 @@ class Plan(NamedTuple):
 class Stage(NamedTuple):
     """Files of tests, the usual CPU seconds of each test, and a limit: tests that usually take longer are left out.
 
-    failures: how often each test has failed so far. Tests that have often failed run early.
+    failures: how often each test has failed so far. Tests that have often failed run early. callers: the tests that
+    call each function of the module; functions that are called without a test, such as at import, are missing.
     """
 
     files: Sequence[str]
     seconds: Mapping[str, float]
     longest: float
     failures: Counter[str]
+    callers: Mapping[str, Collection[str]] = {}
 
 
 class Outcome(NamedTuple):
@@ -99,30 +101,38 @@ class TestRunner:
         """End the server process that runs the tests, and wait until it has ended."""
         self._server.__exit__(None, None, None)  # closes the pipes, at which the server ends, and waits for it
 
-    def measure(self, files: Sequence[str], longest: float) -> Stage:
-        """Run files of tests on the unchanged code, and return a `Stage` with the CPU seconds of each test.
+    def measure(self, files: Sequence[str], longest: float, module: str) -> Stage:
+        """Run files of tests on the unchanged code; return a `Stage` with each test's CPU seconds and the tests to run.
 
-        longest: tests that usually take more CPU seconds than this are left out. Raises `UserError` if a test fails or
-        takes too long.
+        module: the module whose functions the tests may call. longest: tests that usually take more CPU seconds than
+        this are left out. Raises `UserError` if a test fails or takes too long.
         """
         stage = Stage(files, {}, longest, Counter())
-        for _ in range(2):  # once in the order of the files to measure, once as for a mutant
-            if (status := self.run(stage)) != "passed":
-                raise UserError(f"without a mutant, {' '.join(files)} {status}; see {self.folder / 'log.txt'}")
-            if not stage.seconds:
-                stage = stage._replace(seconds=self._read_measured()["seconds"])
+        stage = stage._replace(seconds=self._run_unchanged(stage)["seconds"])
+        stage = stage._replace(callers=list_callers(self._run_unchanged(stage, module)["calls"]))
+        self._run_unchanged(stage)  # as for a mutant
         return stage
 
-    def run(self, stage: Stage) -> str:
+    def _run_unchanged(self, stage: Stage, traced: str = "") -> dict[str, Any]:
+        """Run the tests of a stage on the unchanged code, and return what was measured; see `fork_pytest.run_in_fork`.
+
+        traced: module whose calls are recorded, or "". Raises `UserError` if a test fails or takes too long.
+        """
+        if (status := self.run(stage, traced)) != "passed":
+            raise UserError(f"without a mutant, {' '.join(stage.files)} {status}; see {self.folder / 'log.txt'}")
+        return self._read_measured()
+
+    def run(self, stage: Stage, traced: str = "") -> str:
         """Run the tests of a stage on the copy until one fails, and return "passed", "failed" or "timed out".
 
-        The test that failed is counted in the failures of the stage.
+        traced: module whose calls are recorded, or "". The test that failed is counted in the failures of the stage.
         """
         request = {
             "files": stage.files,
             "seconds": stage.seconds,
             "longest": stage.longest,
             "failures": stage.failures,
+            "traced": traced and str((self.folder / "copy" / traced).resolve()),
             "options": self.options,
             "log": str((self.folder / "log.txt").resolve()),
             "measured": str((self.folder / MEASURED).resolve()),
@@ -150,7 +160,7 @@ class TestRunner:
             kept.unlink()
         try:
             path.write_text(changed)
-            status = STATUSES[self.run(stage)]
+            status = STATUSES[self.run(choose_callers(stage, mutant.function))]
         finally:
             path.write_text(source)
         place = mutant.operator, mutant.occurrence, mutant.function
@@ -169,12 +179,27 @@ def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan
     if not waiting:
         return
     random.Random(0).shuffle(waiting)  # so that the outcomes so far are a fair sample
-    stage = runner.measure(plan.files(number), LONGEST[number])
+    stage = runner.measure(plan.files(number), LONGEST[number], module)
     if number:
         stage = leave_out_quick(stage, plan)
     with _outcome_file(runner, module).open("a") as file:
         for mutant in track(waiting, f"{module}, stage {number + 1}"):
             print(json.dumps(runner.test_mutant(module, mutant, stage, number)), file=file, flush=True)
+
+
+def list_callers(calls: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return {function: tests that call it}, given {test: functions that it calls}; the test "" stands for no test.
+
+    Functions that are called without a test, such as at import, are left out, because they may matter to every test.
+    """
+    functions = {function for called in calls.values() for function in called} - set(calls[""])
+    return {function: [test for test, called in calls.items() if function in called] for function in functions}
+
+
+def choose_callers(stage: Stage, function: str) -> Stage:
+    """Return a stage with only those of its tests that call a function, or with all if no test is known to call it."""
+    callers = stage.callers.get(function, list(stage.seconds))
+    return _leave_out(stage, [test for test in stage.seconds if test not in callers])
 
 
 def leave_out_quick(stage: Stage, plan: Plan) -> Stage:
@@ -187,7 +212,11 @@ def leave_out_quick(stage: Stage, plan: Plan) -> Stage:
         for name, seconds in stage.seconds.items()
         if name.partition("::")[0] in plan.quick and seconds < LONGEST[0] / 2
     ]
-    return stage._replace(seconds={**stage.seconds, **dict.fromkeys(known, math.inf)})
+    return _leave_out(stage, known)
+
+
+def _leave_out(stage: Stage, tests: Sequence[str]) -> Stage:
+    return stage._replace(seconds={**stage.seconds, **dict.fromkeys(tests, math.inf)})
 
 
 def _is_waiting(outcome: Outcome | None, number: int) -> bool:

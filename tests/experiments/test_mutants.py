@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 from experiments.checks import mutant_runs, mutants
-from experiments.checks.mutant_runs import Outcome, Plan, Stage, TestRunner, leave_out_quick, read_outcomes, run_mutants
+from experiments.checks.mutant_runs import (
+    Outcome,
+    Plan,
+    Stage,
+    TestRunner,
+    choose_callers,
+    leave_out_quick,
+    list_callers,
+    read_outcomes,
+    run_mutants,
+)
 from experiments.checks.mutations import Mutant, describe_change, list_mutants, mutate
 
 RULE = '''"""Rule of a toy game."""
@@ -101,7 +111,7 @@ def test_mutants_that_survive_the_quick_tests_meet_the_others(toy, tmp_path, mon
 @pytest.mark.linux("forks")
 def test_a_test_that_has_failed_is_counted_and_then_runs_first(runner):
     (runner.folder / "copy/tests/test_two.py").write_text(TEST.replace("3) == 6", "2) == 4"))
-    stage = runner.measure(("tests/test_two.py", "tests/test_toy.py"), 1.0)
+    stage = runner.measure(("tests/test_two.py", "tests/test_toy.py"), 1.0, "toy/rule.py")
     stage = stage._replace(seconds=dict.fromkeys(stage.seconds, 0.01))
     (runner.folder / "copy/toy/rule.py").write_text(change(RULE, KILLED))  # only the test with 3 notices it
     for _ in range(2):
@@ -111,6 +121,22 @@ def test_a_test_that_has_failed_is_counted_and_then_runs_first(runner):
     (runner.folder / "copy/toy/rule.py").write_text(RULE.replace("+ number", "+ 7"))  # both would notice it
     assert runner.run(stage) == "failed"
     assert stage.failures == {failed: 3}
+
+
+@pytest.mark.linux("forks")
+def test_a_mutant_meets_the_tests_that_call_its_function(runner):
+    (runner.folder / "copy/toy/rule.py").write_text(RULE + "\n\ndef half(number):\n    return (lambda: number / 2)()\n")
+    test = "from toy.rule import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
+    (runner.folder / "copy/tests/test_half.py").write_text(test)
+    stage = runner.measure(("tests/test_toy.py", "tests/test_half.py"), 1.0, "toy/rule.py")
+    assert {name: len(tests) for name, tests in stage.callers.items()} == {"double": 1, "half": 1}
+    for function, number in {"half": 1, "double": 1, "unknown": 2}.items():
+        assert sum(usual < 1 for usual in choose_callers(stage, function).seconds.values()) == number
+    left_out = choose_callers(stage._replace(callers={"half": []}), "half")
+    assert runner.run(left_out) == "passed"  # no test is left that could notice a mutant
+    assert list_callers({"": ["early"], "test_a": ["early", "late"], "test_b": ["late"]}) == {
+        "late": ["test_a", "test_b"]
+    }
 
 
 def test_the_later_stage_leaves_out_the_fast_tests_that_its_mutants_have_survived():
