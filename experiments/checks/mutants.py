@@ -51,10 +51,14 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         "felicity_env/rewards.py": _plan("env", "pettingzoo_env", "information faces_agree random_games"),
         "felicity_env/setups.py": _plan("env", "setups", "rules notation pettingzoo_env"),
         "felicity_env/random_stream.py": _plan("env", "random_stream", "pettingzoo_deals rules batch"),
-        "felicity_env/game_record.py": _plan("env", "golden notation pettingzoo_env", "pettingzoo_deals rules render"),
+        "felicity_env/game_record.py": _plan(
+            "env", "golden notation pettingzoo_env", "pettingzoo_deals rules information redaction render"
+        ),
         "felicity_env/notation.py": _plan("env", "golden notation", "render pettingzoo_env"),
         "felicity_env/pettingzoo_env.py": _plan(
-            "env", "pettingzoo_env pettingzoo_views", "pettingzoo_copies pettingzoo_deals faces_agree api_suites"
+            "env",
+            "pettingzoo_env pettingzoo_views illegal",
+            "pettingzoo_copies pettingzoo_deals faces_agree api_suites render replay",
         ),
         "felicity_env/gymnasium_env.py": _plan("env", "gymnasium", "faces_agree api_suites"),
         "felicity_env/illegal.py": _plan("env", "illegal", "gymnasium pettingzoo_env"),
