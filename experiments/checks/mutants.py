@@ -60,7 +60,7 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
             "pettingzoo_env pettingzoo_views illegal",
             "pettingzoo_copies pettingzoo_deals faces_agree api_suites render replay",
         ),
-        "felicity_env/gymnasium_env.py": _plan("env", "gymnasium", "faces_agree api_suites"),
+        "felicity_env/gymnasium_env.py": _plan("env", "gymnasium illegal", "faces_agree api_suites mask_wrapper"),
         "felicity_env/illegal.py": _plan("env", "illegal", "gymnasium pettingzoo_env"),
         "felicity_env/mask_wrapper.py": _plan("env", "mask_wrapper", "illegal api_suites"),
         "felicity_env/openspiel.py": _plan("env", "openspiel"),

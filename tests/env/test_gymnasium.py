@@ -1,5 +1,6 @@
 """Gymnasium face: seats, opponents, illegal actions, ends of games, resets, rendering."""
 
+import functools
 import sys
 import types
 from typing import Any
@@ -476,7 +477,7 @@ def test_the_single_env_wants_a_reset_first_and_again_after_the_end():
     for _ in range(2):
         with pytest.raises(ValueError, match=r"no game is being played: call reset\(\)"):
             env.step(0)
-    assert np.flatnonzero(env.action_masks()).tolist() == [PASS]
+    assert (env.action_masks() == np.eye(NUM_ACTIONS)[PASS]).all()
     env.reset()
     env.step(int(env.action_masks().argmax()))
 
@@ -517,6 +518,16 @@ def test_the_same_seed_gives_the_same_games_and_another_seed_others(make):
 def test_unseeded_environments_differ():
     starts = [SeatVectorEnv(30, 4).reset()[0].tobytes() for _ in range(2)]
     assert starts[0] != starts[1]
+    assert len({SeatEnv(4).reset()[0].tobytes() for _ in range(8)}) > 1
+
+
+@both_envs
+def test_settings_are_given_by_name(make):
+    kind = SeatEnv if make is SeatEnv else functools.partial(SeatVectorEnv, 2)
+    with pytest.raises(TypeError, match="positional"):
+        kind(4, 0)
+    with pytest.raises(TypeError, match="positional"):
+        kind(4).reset(3)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.0, True, "1", 2**64])
@@ -609,6 +620,17 @@ def test_rendering_without_a_mode_warns():
     env.reset(seed=1)
     with pytest.warns(UserWarning, match="render_mode"):
         assert env.render() is None
+
+
+def test_the_vector_names_the_render_modes_that_it_has_and_returns_a_picture_of_each_game():
+    modes = SeatVectorEnv.metadata["render_modes"]
+    assert sorted(modes) == ["ansi", "rgb_array", "svg"]
+    assert SeatVectorEnv(2).render() is None
+    envs = SeatVectorEnv(2, 4, seat=1, render_mode="ansi")
+    envs.reset(seed=1)
+    shown = envs.render()
+    assert [text.startswith("FELICITY   round 1") for text in shown] == [True, True]
+    assert shown[0] != shown[1]
 
 
 def test_other_render_modes_are_refused():

@@ -25,12 +25,19 @@ from tests.support.seat_games import NO_RABBIT, lowest
         ([PASS], 0, PASS),
         ([2], -(2**62), 2),
         ([2], 2**62, 2),
+        ([PASS, NUM_ACTIONS - 2, NUM_ACTIONS - 1], NUM_ACTIONS - 1, NUM_ACTIONS - 1),
+        ([PASS, PASS + 20, NUM_ACTIONS - 1], NUM_ACTIONS, NUM_ACTIONS - 1),
+        ([0, 1], -1, 0),
     ],
 )
 def test_the_nearest_legal_action_is_that_with_the_nearest_number(legal, wanted, played):
     masks = np.zeros((1, NUM_ACTIONS), np.int8)
     masks[0, legal] = 1
     assert find_nearest(masks, np.array([wanted])).tolist() == [played]
+
+
+def test_an_illegal_action_costs_a_tenth_of_a_win():
+    assert PENALTY == 0.1
 
 
 def test_penalise_plays_the_nearest_legal_action_and_says_so():
@@ -49,6 +56,8 @@ def test_penalise_plays_the_nearest_legal_action_and_says_so():
     assert not terminated.any()
     *_, infos = envs.step(lowest(infos))
     assert not infos["illegal"].any()
+    envs.step(np.full(5, NUM_ACTIONS))
+    assert not envs.reset()[1]["illegal"].any()
 
 
 def test_a_learner_that_plays_only_illegal_actions_finishes_its_games():
@@ -121,6 +130,17 @@ def test_what_is_no_integer_is_refused_also_if_illegal_actions_are_penalised(act
     with pytest.raises(ValueError, match="cannot play"):
         env.step(action)
     assert not any(env.unwrapped.rewards.values())
+
+
+@pytest.mark.parametrize("action", [-1, NUM_ACTIONS])
+def test_numbers_next_to_those_of_actions_are_illegal_too(action):
+    env = felicity_v0.env(4, illegal="penalise").env.env  # without the checks of the outer wrappers
+    env.reset(seed=5)
+    legal = np.flatnonzero(env.observe(env.agent_selection)["action_mask"])
+    agent = env.agent_selection
+    env.step(action)
+    assert env.unwrapped.infos[agent] == {"illegal": True}
+    assert env.unwrapped.game.actions == (legal[0 if action < 0 else -1],)
 
 
 def test_raise_leaves_the_wrapped_game_unchanged():

@@ -8,8 +8,9 @@ import pytest
 from experiments.exact.cfr import solve
 from experiments.exact.tree import GameTree
 from experiments.exact.values import compute_gains
-from felicity_env.game import NO_SEAT
-from felicity_env.game_record import Deal, initial_states, list_legal_actions
+from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, PASS
+from felicity_env.game_record import Deal, count_dealt, initial_states, list_legal_actions
+from felicity_env.observation import OBS_SIZE, observe
 from felicity_env.setups import SETUPS, SMALL_SETUPS, find_setup
 
 if sys.platform == "win32":  # there are no wheels of OpenSpiel
@@ -52,6 +53,55 @@ def test_the_deal_of_openspiel_is_ours(setup):
     assert initial_states(find_setup(setup), Deal.from_state(dealt))[0] == dealt
     assert dealt.start_seat == find_setup(setup).seats - 1
     assert set(dealt.removed[: dealt.num_seats].tolist()) == {9}
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_chance_draws_a_seat_then_removed_cards_then_cards_of_the_dummy_each_only_once(setup):
+    state, numbers, texts = load_game(setup).new_initial_state(), [], []
+    while state.is_chance_node():
+        first = state.legal_actions()[0]
+        numbers.append(len(state.legal_actions()))
+        texts.append(state.action_to_string(pyspiel.PlayerId.CHANCE, first))
+        state.apply_action(first)
+    chosen = find_setup(setup)
+    removed, dummy = count_dealt(chosen)
+    assert numbers == [chosen.seats, *[len(chosen.cards)] * removed, *(len(chosen.cards) - k for k in range(dummy))]
+    assert texts[:2] == ["seat 0", "card -8"]
+    assert state.action_to_string(state.current_player(), PASS) == "pass"
+
+
+def test_openspiel_is_told_what_the_game_provides_and_how_large_it_is():
+    game = load_game("standard-4")
+    kind = game.get_type()
+    assert (kind.min_num_players, kind.max_num_players, game.num_players()) == (2, MAX_SEATS, 4)
+    assert kind.provides_information_state_string
+    assert kind.provides_information_state_tensor
+    assert kind.provides_observation_tensor
+    assert not kind.provides_observation_string
+    assert (game.min_utility(), game.max_utility(), game.utility_sum()) == (0, 1, 1)
+    assert (game.num_distinct_actions(), game.max_chance_outcomes()) == (NUM_ACTIONS, 10)
+    setup = find_setup("standard-4")
+    auction = 9 * sum(setup.mouse_cards) + 15 + 4  # each bid is higher than the one before, and each seat may pass
+    assert game.max_game_length() == 9 * (4 + auction)
+    small = find_setup("tiny-2")
+    assert load_game("tiny-2").max_chance_outcomes() == max(small.seats, 1 + max(small.cards))
+
+
+def test_an_observation_of_openspiel_is_ours_with_the_mice_of_all():
+    game = load_game("standard-3")
+    state, observer = game.new_initial_state(), game.make_py_observer()
+    observer.tensor.fill(3)
+    observer.set_from(state, 0)
+    assert not observer.tensor.any()
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    expected = np.zeros(OBS_SIZE, np.float32)
+    observe(state.recall.state, 1, True, expected)
+    observer.set_from(state, 1)
+    assert (observer.tensor == expected).all()
+    assert (observer.dict["observation"] == expected).all()
+    recalling = game.make_py_observer(pyspiel.IIGObservationType(perfect_recall=True))
+    assert list(recalling.dict) == ["events"]
 
 
 def test_openspiel_computes_the_same_nash_conv():
