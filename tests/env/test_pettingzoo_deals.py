@@ -1,6 +1,7 @@
 """PettingZoo AEC face: deals with overrides, and seeds that deal the same game everywhere."""
 
 import random
+import secrets
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from felicity_env import felicity_v0
 from felicity_env.game_record import Deal
+from felicity_env.gymnasium_env import SeatVectorEnv
 from felicity_env.observation import describe
 from felicity_env.pettingzoo_env import raw_env
 from felicity_env.random_stream import MAX_SEED
@@ -155,6 +157,19 @@ def deals_of_resets(env: raw_env, count: int) -> list[Deal]:
         env.reset()
         deals.append(true_deal(env))
     return deals
+
+
+@pytest.mark.parametrize("make", [raw_env, lambda: SeatVectorEnv(2)])
+def test_the_first_reset_without_a_seed_draws_one_of_all_seeds(make, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(secrets, "randbits", lambda bits: drawn.append(bits) or 11)
+    unseeded, seeded = make(), make()
+    for env, seed in ((unseeded, None), (seeded, 11)):
+        env.reset(seed=seed)
+    assert drawn == [63]
+    assert 2 ** drawn[0] == MAX_SEED + 1
+    first, second = (env.state() if isinstance(env, raw_env) else env.batch.states for env in (unseeded, seeded))
+    assert (first == second).all()
 
 
 def test_an_unseeded_reset_goes_on_in_the_stream_of_the_last_seed():
