@@ -16,7 +16,6 @@ and then `python -m agents evaluate sb3_bot.py:make`, or `agents.make("sb3_bot.p
 """
 
 from collections.abc import Callable
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -100,8 +99,9 @@ class _ModelPlayer:
 
     def digest(self) -> str:
         """Return 8 hexadecimal digits that identify the weights of the model."""
-        weights = self.policy.state_dict()
-        return sha256(b"".join(weights[name].cpu().numpy().tobytes() for name in sorted(weights))).hexdigest()[:8]
+        from agents.network import digest_layers  # needs safetensors
+
+        return digest_layers([tuple(weights.cpu().numpy() for _, weights in sorted(self.policy.state_dict().items()))])
 
     def _logits(self, observations: np.ndarray) -> np.ndarray:
         """Compute the model's logits (for DQN its action values) for B observations, float32 [B, NUM_ACTIONS].

@@ -102,7 +102,7 @@ class TestRunner:
         self._server.__exit__(None, None, None)  # closes the pipes, at which the server ends, and waits for it
 
     def measure(self, files: Sequence[str], longest: float, module: str) -> Stage:
-        """Run files of tests on the unchanged code; return a `Stage` with each test's CPU seconds and the tests to run.
+        """Run files of tests on the unchanged code; return a `Stage` with the CPU seconds and the calls of each test.
 
         module: the module whose functions the tests may call. longest: tests that usually take more CPU seconds than
         this are left out. Raises `UserError` if a test fails or takes too long.
