@@ -10,6 +10,7 @@ import numpy as np
 from agents.tools.files import UserError, check_same_settings, write_json
 from agents.tools.provenance import WITHOUT_INFLUENCE, describe_measurement
 
+PROJECT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"  # the results that the pages show
 TRIALS = Path("runs/results")  # all other results
 

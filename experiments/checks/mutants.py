@@ -21,9 +21,8 @@ from agents.tools.settings import check_positive, require
 from experiments.checks.mutant_runs import LAST, Outcome, Plan, TestRunner, read_outcomes, run_mutants
 from experiments.checks.mutations import Mutant, list_mutants, tool_version
 from experiments.checks.soundness import estimate_rate
-from experiments.results import write_result
+from experiments.results import PROJECT, write_result
 
-PROJECT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 SERVER = {
     "libraries": (

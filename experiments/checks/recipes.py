@@ -17,9 +17,8 @@ from rich.console import Console
 
 from agents.tools.files import UserError, write_json
 from agents.tools.settings import require
-from experiments.results import write_result
+from experiments.results import PROJECT, write_result
 
-PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / "docs" / "recipes"
 RECIPES: dict[str, tuple[str, ...]] = {  # script: what it needs beside this project, () for nothing
     "batch_ppo": (),
