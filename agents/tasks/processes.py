@@ -108,11 +108,14 @@ class ProcessPool:
 
     def close(self, *, cancel: bool) -> None:
         """End all processes. cancel: end them at once, although tasks are running."""
+        queues: list[Any] = [executor._result_queue for executor in self._executors]  # pyright: ignore
         for executor in self._executors:
             executor.shutdown(wait=not cancel, cancel_futures=True)
         if cancel:
             for process in multiprocessing.active_children():
                 process.terminate()
+            for queue in queues:  # a thread that reads half a result, of a process that has ended, would wait for ever
+                queue._writer.close()
 
 
 def _start_executor() -> ProcessPoolExecutor:

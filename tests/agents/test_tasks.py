@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from agents.tasks.pool import Done, Lost
 from agents.tasks.processes import ProcessPool, ThisProcess
 from agents.tasks.run import Tasks, run_tasks
 from agents.tools.files import UserError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def square(number: int) -> int:
@@ -34,6 +37,21 @@ def die_at_13(number: int) -> int:
 
 def count_blas_threads(_: int) -> int:
     return max(entry["num_threads"] for entry in threadpoolctl.threadpool_info() if entry["user_api"] == "blas")
+
+
+def return_much(_: int) -> bytes:
+    return bytes(200_000_000)
+
+
+def cancel_while_results_arrive() -> None:
+    """End pools at various moments of a task whose result takes long to arrive."""
+    for k in range(8):
+        pool = ProcessPool(1)
+        pool.submit(0, square, 1)
+        pool.wait()  # the process has started
+        pool.submit(1, return_much, 0)
+        time.sleep(0.06 + 0.03 * k)
+        pool.close(cancel=True)
 
 
 def fail_at_3(number: int) -> int:
@@ -127,6 +145,11 @@ def test_a_task_that_ends_its_worker_three_times_is_given_up_and_the_others_are_
 def test_the_exception_of_a_function_ends_everything(workers):
     with pytest.raises(UserError, match="three is too much"):
         list(run_tasks(fail_at_3, range(6), workers=workers))
+
+
+def test_a_program_ends_although_its_workers_are_ended_while_they_send_results():
+    script = "from tests.agents.test_tasks import cancel_while_results_arrive as cancel; cancel()"
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=120, check=True)
 
 
 def test_no_process_is_left(tmp_path):
