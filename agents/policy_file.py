@@ -29,7 +29,7 @@ from agents.checkpoint_file import (
 )
 from agents.layouts import LAYOUTS, count_inputs, list_sections
 from agents.tools.command import print_error, python_command
-from agents.tools.files import UserError, describe_error, write_atomically, write_text
+from agents.tools.files import UserError, describe_error, is_locked, write_atomically, write_text
 from felicity_env.game import MAX_BID, NUM_ACTIONS, RULES_VERSION
 from felicity_env.observation import OBSERVATION_VERSION, VERSIONS
 
@@ -129,12 +129,15 @@ def load_policy_and_critic(path: Path) -> tuple[Layers, Layers, dict[str, Any]]:
 def _find_advice(path: Path) -> str:
     """Return advice for the error message about a folder without a policy, or an empty text.
 
-    If the folder belongs to a training run that has not ended, the advice is the command that continues this run;
-    in all other cases the text is empty.
+    If the folder belongs to a training run that was stopped, the advice is the command that continues this run; if the
+    run is training, the advice is to wait; in all other cases the text is empty.
     """
     is_run = os.path.isdir(path / CHECKPOINTS) or os.path.exists(path / CURVE)
-    command = f"{python_command('train')} --resume {shlex.quote(str(path))}"
-    return f"; its run has not ended: {command}" if is_run and not os.path.exists(policy_json(path)) else ""
+    if not is_run or os.path.exists(policy_json(path)):
+        return ""
+    if is_locked(path):
+        return "; its run is training: wait for its first checkpoint, or stop it with Ctrl-C, which writes one"
+    return f"; its run has not ended: {python_command('train')} --resume {shlex.quote(str(path))}"
 
 
 def _read_policy(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

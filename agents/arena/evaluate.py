@@ -33,7 +33,7 @@ from agents.tools.provenance import check_replacement, describe_measurement
 from agents.tools.settings import SeveralSetups, check_at_least, check_positive, choose_setups, require
 from felicity_env.game import Setup
 from felicity_env.random_stream import game_seed
-from felicity_env.setups import STANDARD_PLAYERS, describe_setup, is_setup_name
+from felicity_env.setups import STANDARD_PLAYERS, describe_setup, is_setup_name, setup_name
 
 BLOCKS_PER_LOOK = 20
 COMMAND = "agents evaluate"
@@ -71,6 +71,7 @@ class Config(Workers, SeveralSetups):
         check_positive(
             self, *(name for name in ("sequential", "seconds_a_decision") if getattr(self, name) is not None)
         )
+        require(self.sequential is None or self.sequential < 1, "--sequential must be a gain in win share, less than 1")
         super().__post_init__()
         make(self.code)
         check_players(self, "against")
@@ -108,6 +109,12 @@ def find_trained_setups(code: str) -> tuple[str, ...]:
     stored = [member.metadata.get("setups") for member in members]
     names = [name for setups in stored if isinstance(setups, list) for name in setups if is_setup_name(name)]
     return tuple(dict.fromkeys(names))
+
+
+def list_foreign_setups(config: Config) -> list[str]:
+    """List the names of those setups of an evaluation on which its policy was not trained; none for other players."""
+    trained = find_trained_setups(config.code)
+    return [name for name in map(setup_name, config.setups) if trained and name not in trained]
 
 
 def measure_player(config: Config, folder: Path, console: Console) -> dict[str, Any]:
@@ -205,6 +212,8 @@ def run_sequential_tests(config: Config, console: Console) -> list[dict[str, Any
 def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
     """Measure the player, or run its sequential tests; print the results, write them to `--out`, and return them."""
     started = time.monotonic()
+    if foreign := list_foreign_setups(config):
+        print_error(f"{config.code} was not trained on {', '.join(foreign)}")
     name = "result.json" if config.sequential is None else "sequential.json"
     if config.out:
         check_replacement(config.out / name, COMMAND, config, print_error)

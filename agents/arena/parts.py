@@ -22,13 +22,21 @@ from agents.arena import blocks as arena_blocks
 from agents.arena.blocks import MEASURES, Blocks
 from agents.arena.games import ROUND, Forfeit
 from agents.registry import identify_player
-from agents.tools.files import UserError, check_same_settings, describe_error, lock_folder, write_atomically, write_json
+from agents.tools.files import (
+    LOCK,
+    UserError,
+    check_same_settings,
+    describe_error,
+    lock_folder,
+    write_atomically,
+    write_json,
+)
 from felicity_env.code_digest import code_digest
 from felicity_env.game import MAX_ROUNDS, Setup
 from felicity_env.setups import setup_name
 
 _CODE = "code of the rules, the arena or a heuristic"  # key of a digest, as error messages name it
-_ORIGIN, _PARTS, _LOCK = "origin.json", "parts", ".lock"
+_ORIGIN, _PARTS = "origin.json", "parts"
 _CHECKSUM_SIZE = 32
 _ABOUT, _FORFEITS = "about", "why_forfeited"  # arrays in the file of a part that hold JSON
 
@@ -111,7 +119,9 @@ def open_folder(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        is_foreign = not (folder / _ORIGIN).exists() and any(entry.name != _LOCK for entry in folder.iterdir())
+        is_foreign = not (folder / _ORIGIN).exists() and any(entry.name != LOCK for entry in folder.iterdir())
+    except FileExistsError:
+        raise UserError(f"--out must be a folder, but {folder} is a file") from None
     except OSError as error:
         raise UserError(f"cannot use the folder {folder}: {error.strerror}") from error
     if is_foreign:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -37,7 +36,8 @@ class _Panel(NamedTuple):
 def _create_panels(results: dict[str, Any], *, height: float) -> tuple[Figure, list[_Panel]]:
     setups = list(results["ratings"])
     size = (4.6 * len(setups) + 0.6, height)
-    figure, axes = plt.subplots(1, len(setups), figsize=size, layout="constrained", squeeze=False)
+    figure = Figure(size, layout="constrained")
+    axes = figure.subplots(1, len(setups), squeeze=False)
     panels = []
     for axis, setup in zip(axes[0], setups, strict=True):
         pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
@@ -48,11 +48,10 @@ def _create_panels(results: dict[str, Any], *, height: float) -> tuple[Figure, l
 
 
 def _finish(figure: Figure, path: Path) -> None:
-    """Write a figure to a file and close it; add a legend at the right if the last panel has labels."""
+    """Write a figure to a file; add a legend at the right if the last panel has labels."""
     if figure.axes[-1].get_legend_handles_labels()[0]:
         figure.axes[-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(path, dpi=100)
-    plt.close(figure)
 
 
 def _list_blocks(panel: _Panel, matches: MatchResults, code: str) -> list[Blocks]:

@@ -1,6 +1,6 @@
 """Report of a tournament in Markdown: tables of its results, and links to its plots in the same folder."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,6 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from agents.arena.matches import MatchResults
-from agents.arena.plots import PLOTS
 from agents.registry import shorten_codes
 from agents.tools.command import print_error
 from agents.tools.markdown import format_estimate, format_table
@@ -21,6 +20,8 @@ _COLUMNS = [name.replace("_", " ") for name in DIGITS]
 
 def write_report(folder: Path, content: dict[str, Any], results: MatchResults) -> None:
     """Write `report.md` and the plots of a tournament into `folder`; if no match was completed, there are no plots."""
+    from agents.arena.plots import PLOTS  # imported late, because matplotlib takes a second
+
     names = shorten_codes({code for match in results.blocks for code in match.codes})
     content = content | {"results": _rename(content["results"], names)}
     blocks = {
@@ -28,7 +29,7 @@ def write_report(folder: Path, content: dict[str, Any], results: MatchResults) -
     }
     for name, draw in PLOTS.items() if blocks else ():
         draw(folder / f"{name}.png", content["results"], MatchResults(blocks, results.failures))
-    (folder / "report.md").write_text(render_report(content) + "\n")
+    (folder / "report.md").write_text(render_report(content, plots=list(PLOTS) if blocks else []) + "\n")
 
 
 def _rename(values: Any, names: Mapping[str, str]) -> Any:
@@ -76,8 +77,11 @@ def _build_cross_table(results: dict[str, Any], setup: str, names: Mapping[str, 
     return table
 
 
-def render_report(content: dict[str, Any]) -> str:
-    """Return the report of a tournament as Markdown; `content` is the content of its `result.json`."""
+def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> str:
+    """Return the report of a tournament as Markdown; `content` is the content of its `result.json`.
+
+    plots: names of the plots in the same folder, without ".png".
+    """
     results, config = content["results"], content["config"]
     players = list(dict.fromkeys(pair["one"] for pair in results["pairs"]))
     head = f"# Tournament of {', '.join(f'`{code}`' for code in players)}"
@@ -96,7 +100,7 @@ def render_report(content: dict[str, Any]) -> str:
         if results["mixed"][setup]:
             parts += [render_mixed(results["mixed"][setup], num_players)]
     parts += ["## Differences on the same deals", render_paired(results["paired"])] if results["paired"] else []
-    parts += ["## Plots", *(f"![{name}]({name}.png)" for name in PLOTS)] if results["ratings"] else []
+    parts += ["## Plots", *(f"![{name}]({name}.png)" for name in plots)] if plots else []
     return "\n\n".join(parts)
 
 

@@ -43,7 +43,8 @@ class Config:
     player: str = "net"
     """Code of the policy: `net` is the network of this project, `net:PATH` that of a run folder."""
     decision: int | None = None
-    """Number of the decision to explain, counted from 1. Default: list all decisions of the game."""
+    """Number of the decision to explain, counted from 1; `replay` shows it after position N - 1. Default: list all
+    decisions of the game."""
     worlds: int = 400
     """Number of possible deals of the hidden cards (worlds) in which each plausible action is played to the end."""
     seed: int = 0
@@ -74,10 +75,13 @@ def build_decision_table(game: Game, player: PolicyPlayer) -> Table:
     return table
 
 
-def build_action_table(explanation: Explanation) -> Table:
-    """Build a table of the plausible actions at a decision: probability, value, and difference from that taken."""
+def build_action_table(explanation: Explanation, policy: str) -> Table:
+    """Build a table of the plausible actions at a decision: probability, value, and difference from that taken.
+
+    policy: name of the policy, for the title.
+    """
     table = Table(
-        title=f"Actions at seat {explanation.seat}: probability under the policy, and win share",
+        title=f"Decision {explanation.decision}, seat {explanation.seat}: probability under {policy}, and win share",
         caption="the plausible actions; all intervals together are right in 95 % of cases",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),  # so that it fits into 80 columns
@@ -99,6 +103,8 @@ def build_belief_table(explanation: Explanation) -> Table:
     table = Table(
         title="What the others hide, in %: by the rules alone, and by their actions, if they play as this policy does",
         caption="a dot: excluded by the rules",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),  # so that it fits into 80 columns
     )
     for name in ("seat", "card", "by", *map(card_text, range(NUM_CARDS))):
         table.add_column(name, justify="right", no_wrap=True)
@@ -122,7 +128,7 @@ def main(config: Config) -> None:
     console.print(drawing, markup=False, highlight=False)
     if explanation.open_mice:
         console.print("The others' mice are shown, because the policy counts them from public events.\n")
-    console.print(build_action_table(explanation))
+    console.print(build_action_table(explanation, config.player))
     text = "win share expected, if all play on as the policy: {value:.3f} ({low:.3f} to {high:.3f})"
     console.print(text.format(**asdict(explanation.value)), highlight=False)
     console.print(build_belief_table(explanation))

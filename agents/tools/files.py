@@ -13,6 +13,8 @@ from typing import Any
 
 import filelock
 
+LOCK = ".lock"  # file in a folder at which one process works
+
 
 class UserError(Exception):
     """Error that the user of a command can fix; the message says what is wrong and what to do."""
@@ -83,8 +85,19 @@ def _reason(error: OSError) -> str:
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
     """Lock `folder` for this process until the context ends; raise `UserError` if another process holds the lock."""
-    with _lock(folder / ".lock", f"at work in {folder}"):
+    with _lock(folder / LOCK, f"at work in {folder}"):
         yield
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether another process is at work in a folder that `lock_folder` locks."""
+    if not (folder / LOCK).exists():
+        return False
+    try:
+        with lock_folder(folder):
+            return False
+    except UserError:
+        return True
 
 
 @contextmanager

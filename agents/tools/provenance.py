@@ -56,7 +56,7 @@ def check_replacement(path: Path, command: str, config: Any, report: Callable[[s
     wanted = json.loads(json.dumps(asdict(config), default=str))
     changed = [name for name in wanted if name not in WITHOUT_INFLUENCE and settings.get(name) != wanted[name]]
     if changed:
-        report(f"{path} is replaced; it had other settings ({', '.join(changed)})")
+        report(f"{path} will be replaced: it had other settings ({', '.join(changed)}); another --out keeps both")
 
 
 def provenance() -> dict[str, Any]:

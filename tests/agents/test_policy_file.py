@@ -11,6 +11,7 @@ import safetensors.torch
 import agents
 from agents.network import NetworkPlayer
 from agents.policy_file import Layers, load_policy, save_policy
+from agents.tools.files import lock_folder
 from felicity_env import NUM_ACTIONS, OBS_SIZE
 from tests.support.players import play_batch, small_net
 
@@ -69,6 +70,15 @@ def test_an_unfinished_run_is_named_with_the_command_that_resumes_it(tmp_path):
     (run / "checkpoints").mkdir(parents=True)
     with pytest.raises(ValueError, match=rf"its run has not ended: .* -m train --resume '{run}'"):
         agents.make(f"net:{run}")
+
+
+def test_a_run_in_training_without_a_checkpoint_is_named_with_the_advice_to_wait(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    with (
+        lock_folder(tmp_path),
+        pytest.raises(ValueError, match=r"its run is training: wait for its first checkpoint, or stop it with Ctrl-C"),
+    ):
+        agents.make(f"net:{tmp_path}")
 
 
 def change_json(folder: Path, **changes: object) -> None:

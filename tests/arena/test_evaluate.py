@@ -7,7 +7,7 @@ import pytest
 
 from agents.__main__ import VERBS
 from agents.adapters import from_policy
-from agents.arena.evaluate import Config
+from agents.arena.evaluate import Config, list_foreign_setups
 from agents.policy_file import save_policy
 from agents.tools.command import run_verb
 from felicity_env.game import NUM_ACTIONS
@@ -61,7 +61,7 @@ def test_the_result_of_another_command_stays_and_other_settings_are_named(tmp_pa
     assert evaluate("ev", "--against", "random", *FAST, *out) == 0
     assert not capsys.readouterr().err
     assert evaluate("ev", "--against", "anchor", *FAST, *out) == 0
-    assert "result.json is replaced; it had other settings (against)" in capsys.readouterr().err
+    assert "result.json will be replaced: it had other settings (against)" in capsys.readouterr().err
 
 
 def make_cheat():
@@ -90,6 +90,8 @@ def test_a_policy_is_measured_where_it_was_trained_unless_options_say_otherwise(
         assert Config(player=player).setups == trained
         assert Config(player=player, num_players=(3,)).setups == (standard_setup(3),)
         assert Config(player=player, setup=("tiny-2",)).setups == (find_setup("tiny-2"),)
+    assert list_foreign_setups(Config(player=player)) == list_foreign_setups(Config(player="ev")) == []
+    assert list_foreign_setups(Config(player=player, num_players=(3, 5))) == ["standard-3"]
     save_policy(tmp_path, layers, open_mice=False, setups=7)
     assert (
         Config(player="ev").setups
@@ -120,6 +122,7 @@ def test_the_sequential_test_finds_the_stronger_and_stops_early(tmp_path):
         (["ev", "--num-deals", "0"], "--num-deals"),
         (["ev", "--sequential", "0"], "--sequential must be positive, not 0"),
         (["ev", "--sequential", "-0.1"], "--sequential must be positive, not -0.1"),
+        (["ev", "--sequential", "5"], "--sequential must be a gain in win share, less than 1"),
         (["runs/nowhere"], "no player"),
         (["net@greedy"], "write net:greedy"),
         (["ev", "--against", "agents/net"], "--against: no player 'agents/net' (did you mean 'net:agents/net'?"),

@@ -128,6 +128,14 @@ def test_fresh_begins_a_folder_of_another_seed_anew_but_touches_nothing_else(tmp
     assert [path.name for path in (tmp_path / "two").iterdir() if path.name != ".lock"] == ["thesis.txt"]
 
 
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path, capsys):
+    file = tmp_path / "notes.md"
+    file.write_text("mine")
+    assert run_tournament(file) == 2
+    assert f"--out must be a folder, but {file} is a file" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+
+
 def test_a_second_tournament_in_the_folder_is_refused_in_a_line(tmp_path, capsys):
     folder = tmp_path / "pool"
     folder.mkdir()
