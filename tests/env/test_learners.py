@@ -9,8 +9,9 @@ from felicity_env import Batch, Player, View
 from felicity_env.game import MAX_SEATS
 from felicity_env.learners import LEARNER, LearningGames, OpponentError, SingleLearnerGames
 from felicity_env.player import RandomPlayer
+from tests.support.helpers import COMPILED
 
-GAMES = 30
+GAMES = 30 if COMPILED else 3
 
 
 class Uncompiled:
@@ -145,7 +146,71 @@ def test_games_that_have_not_begun_cannot_go_on():
         games.step(np.zeros(4, np.int64))
 
 
-@pytest.mark.parametrize("number", [2, 4])
+# --- one learner in each game -----------------------------------------------------------------------------------------
+
+
+def test_the_learners_first_seat_follows_from_the_seed_and_goes_round_from_game_to_game():
+    games = SingleLearnerGames(Batch(8, setup="small-3", seed=7), "random")
+    assert games.seats.tolist() == [0, 2, 2, 1, 0, 1, 1, 2]  # of this seed for ever
+    assert not games.rewards.any()
+    for _ in range(60):
+        before = games.seats.copy()
+        games.step(RandomPlayer().act(games.batch.view()))
+        assert (games.seats == (before + games.terminated) % 3).all()
+    assert games.batch.episodes.min() > 3
+
+
+@pytest.mark.parametrize(("players", "seating"), [("ev random pass", [-1, 0, 1, 2]), ("ev", [-1, 0, 0, 0])])
+def test_players_sit_clockwise_from_the_learner_in_their_order(players, seating):
+    games = SingleLearnerGames(Batch(6, 4, seed=2), players.split())
+    assert len(set(games.seats.tolist())) > 1
+    for game, seat in enumerate(games.seats):
+        assert [games.games.seating[game, (seat + k) % 4] for k in range(4)] == seating
+
+
+class Recorder(RandomPlayer):
+    """Random player that records the seats for which it acts."""
+
+    def __init__(self) -> None:
+        self.seats: set[int] = set()
+
+    def act(self, view: View) -> np.ndarray:
+        self.seats |= set(view.seats.tolist())
+        return super().act(view)
+
+
+@pytest.mark.parametrize("seat", [0, 1, 3])
+def test_each_player_is_asked_for_its_own_seat_alone(seat):
+    players = [Recorder() for _ in range(3)]
+    games = SingleLearnerGames(Batch(3, 4, seed=2), players, seat=seat)
+    for _ in range(30):
+        games.step(RandomPlayer().act(games.batch.view()))
+    assert [player.seats for player in players] == [{(seat + k) % 4} for k in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("seat", [-1, 3, 4, 1.0, True, "0"])
+def test_a_seat_that_not_every_game_has_is_refused(seat):
+    with pytest.raises(ValueError, match="seat must be None or 0 to 2, not "):
+        SingleLearnerGames(Batch(2, [3, 4], seed=1), "random", seat=seat)
+
+
+def test_an_abandoned_game_costs_a_win_and_the_next_one_begins():
+    games, alone = (SingleLearnerGames(Batch(3, 4, seed=2), "random") for _ in range(2))
+    actions = RandomPlayer().act(games.batch.view())
+    observations, seats = games.observations.copy(), games.seats.copy()
+    actions[1] = -1  # not played
+    games.step(actions, abandon=np.array([1]))
+    assert games.rewards.tolist() == [0, -1, 0]
+    assert games.terminated.tolist() == [False, True, False]
+    assert games.batch.episodes.tolist() == [0, 1, 0]
+    assert (games.final_observations[1] == observations[1]).all()
+    assert games.final_seats[1] == seats[1]
+    actions[1] = alone.action_masks[1].argmax()
+    alone.step(actions)
+    assert (games.observations[[0, 2]] == alone.observations[[0, 2]]).all()
+
+
+@pytest.mark.parametrize("number", [0, 2, 4])
 def test_the_other_seats_need_one_player_or_one_each(number):
     with pytest.raises(ValueError, match=f"players must be one player or 3 in seating order, not {number}"):
         SingleLearnerGames(Batch(4, seed=1), ["random"] * number)
@@ -174,6 +239,7 @@ class Always:
     ("answer", "message"),
     [
         (np.full(8, 73), "a player that does not learn chose an illegal action: game 0: seat . cannot bid 63"),
+        (np.zeros((8, 2), int), r"act\(\) of Always\(\) returned an array of shape \[\d, 2\], not one action for each"),
         (0, r"act\(\) of Always\(\) returned an array of shape \[\], not one action for each of \d decisions"),
     ],
 )

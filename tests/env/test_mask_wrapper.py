@@ -10,7 +10,7 @@ from felicity_env.gymnasium_env import SeatEnv
 from felicity_env.mask_wrapper import MaskInObservation
 from felicity_env.observation import OBS_SIZE
 
-KEYS = [("observation", "action_mask"), ("observations", "action_mask"), ("obs", "mask"), None]
+KEYS = [("observation", "action_mask"), ("observations", "action_mask"), ("obs", "mask"), ("in", "legal"), None]
 
 
 @pytest.mark.parametrize("keys", KEYS)
@@ -43,7 +43,7 @@ def test_masks_are_found_through_other_wrappers():
     np.testing.assert_array_equal(observation[OBS_SIZE:], info["action_mask"])
 
 
-@pytest.mark.parametrize("keys", [(), ("a",), ("a", "a"), ("a", "b", "c")])
+@pytest.mark.parametrize("keys", [(), ("a",), ("a", "a"), ("mask", "".join("mask")), ("a", "b", "c")])
 def test_names_that_are_no_two_names_are_refused(keys):
     with pytest.raises(ValueError, match="keys must be the names of the observation and of the mask"):
         MaskInObservation(SeatEnv(4), keys)
@@ -61,7 +61,11 @@ def test_a_spec_with_opponents_and_the_wrapper_goes_to_json_and_back():
 
 def test_the_wrapper_goes_around_one_environment_of_the_game_and_around_nothing_else():
     seat = gymnasium.make("felicity_env:felicity/Seat-v0")
-    for env in (gymnasium.make("CartPole-v1"), gymnasium.wrappers.FrameStackObservation(seat, 2)):
+    for env in (
+        gymnasium.make("CartPole-v1"),
+        gymnasium.wrappers.FrameStackObservation(seat, 2),
+        MaskInObservation(seat, None),
+    ):
         with pytest.raises(ValueError, match="goes around a SeatEnv, and other wrappers around it"):
             MaskInObservation(env, None)
     with pytest.raises(TypeError, match="is for one environment"):

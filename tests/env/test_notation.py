@@ -1,8 +1,9 @@
 """Games as text: written and read back exactly; malformed text is refused with line, fault and cure."""
 
 import re
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -132,16 +133,18 @@ def test_every_card_and_action_comes_back():
 
 
 def test_actions_read_as_words():
-    assert [notation.action_text(action) for action in (6, 10, 17)] == ["place 15", "pass", "bid 7"]
+    texts = ["place 15", "pass", "bid 7"]
+    assert [notation.action_text(action) for action in (6, 10, 17)] == texts
+    assert [notation.action_text(action) for action in np.array([6, 10, 17])] == texts
 
 
-@pytest.mark.parametrize("card", [-1, 10, 1.0, True, None, "3", -2])
+@pytest.mark.parametrize("card", [-1, 10, 11, 1.0, True, None, "3", -2])
 def test_what_is_no_card_has_no_text(card):
     with pytest.raises(ValueError, match="a card is an integer from 0 to 9"):
         notation.card_text(card)
 
 
-@pytest.mark.parametrize("action", [-1, 74, 2.0, False, None, "pass"])
+@pytest.mark.parametrize("action", [-1, 74, 75, 2.0, False, None, "pass"])
 def test_what_is_no_action_has_no_text(action):
     with pytest.raises(ValueError, match="an action is an integer from 0 to 73"):
         notation.action_text(action)
@@ -172,6 +175,8 @@ def edit(text: str, old: str, new: str) -> str:
 FAULTS = [
     ("felicity rules 1", "chess rules 1", "line 1: a game begins with `felicity rules 1`, not with `chess rules 1`"),
     ("felicity rules 1", "felicity rules 2", "line 1: the game was played by rules 2; only rules 1 are known here"),
+    ("felicity rules 1", "felicity rules 0", "line 1: the game was played by rules 0; only rules 1 are known here"),
+    ("players 4", "players 4 5", "line 2: `players` takes one number of 3, 4, 5, not `4 5`"),
     ("players 4", "players 6", "line 2: `players` takes one number of 3, 4, 5, not `6`"),
     ("players 4", "players", "line 2: `players` takes one number of 3, 4, 5, not ``"),
     ("players 4", "seats 4", "line 2: `seats 4` is unknown; write players, setup seats, "),
@@ -184,9 +189,12 @@ FAULTS = [
     ("players 4\n", "", "line 5: no setup before this; write `players 4`, or a `setup` line for each field"),
     ("deal start_seat 2\n", "", "line 5: no line `deal start_seat ...` before this; it is needed"),
     ("start_seat 2", "start_seat 4", "line 3: deal['start_seat'] must be 0 to 3, not 4"),
+    ("start_seat 2", "start_seat", "line 3: `deal start_seat`: takes one number, as `4`, not ``"),
+    ("start_seat 2", "start_seat 5", "line 3: deal['start_seat'] must be 0 to 3, not 5"),
     ("start_seat 2", "start_seat -1", "line 3: `deal start_seat`: takes one number, as `4`, not `-1`"),
     ("deal removed 11 R 5 3\n", "", "line 5: no line `deal removed ...` before this; it is needed"),
     ("removed 11 R 5 3", "removed -8 R 15", "line 4: deal['removed'] needs 4 cards"),
+    ("removed 11 R 5 3", "removed -8 R 15 8 5", "line 4: deal['removed'] needs 4 cards, one for each seat that loses"),
     ("removed 11 R 5 3", "removed -8 R 15 4", "line 4: `deal removed`: '4' is no card; cards are -8 -5 3"),
     ("removed 11 R 5 3", "removed 11 R 5 3\ndeal dummy 3", "line 5: deal['dummy'] needs 0 cards in the order turned"),
     ("1: 15", "2: 15", "line 6: `2:` where round 1 is due; write `1: ...`"),
@@ -196,6 +204,7 @@ FAULTS = [
     ("2: D 3 5 8 | - -", "players 4", "line 7: `players` where round 2 is due; write `2: ...`"),
     ("15 R -8 8", "15 R -8 rabbit", "line 6: 'rabbit' is no card; cards are -8 -5 3"),
     ("1 3 -", "1 64 -", "line 6: '64' is no bid; bids are numbers from 1 to 63, and a pass is '-'"),
+    ("1 3 -", "1 +3 -", "line 6: '+3' is no bid; bids are numbers from 1 to 63, and a pass is '-'"),
     ("1 3 -", "1 | 3 -", "line 6: '|' is no bid; "),
     (
         "1 3 -",
@@ -227,6 +236,11 @@ def test_an_empty_text_is_no_game(text):
         notation.loads(text)
 
 
+def test_what_is_missing_at_the_end_is_missed_in_the_line_after_the_last():
+    with pytest.raises(ValueError, match=r"^line 4: no line `deal removed ...` before this; it is needed$"):
+        notation.loads("felicity rules 1\n# a remark\nplayers 4\n")
+
+
 CUSTOM_FAULTS = [
     ("setup bank 4\n", "", "line 13: no line `setup bank ...` before this; it is needed"),
     ("setup bank 4", "setup bank four", "line 4: `setup bank`: takes one number, as `4`, not `four`"),
@@ -238,6 +252,8 @@ CUSTOM_FAULTS = [
     ("setup mouse_cards 2", "setup mouse_cards 2 4", "line 2: impossible setup: "),
     ("deal removed 5 D", "deal removed 5 R", "line 11: `deal removed`: R is not in this game; it has -8 5 D"),
     ("deal dummy D -8", "deal dummy D D", "line 12: deal['dummy'] repeats a card"),
+    ("deal dummy D -8", "deal dummy D", "line 12: deal['dummy'] needs 2 cards in the order turned, not 1"),
+    ("deal dummy D -8", "deal dummy D -8 5", "line 12: deal['dummy'] needs 2 cards in the order turned, not 3"),
     ("deal dummy D -8\n", "", "line 13: no line `deal dummy ...` before this; it is needed"),
     ("deal dummy D -8", "dealt dummy D -8", "line 12: `dealt dummy` is unknown; write players, setup seats"),
     ("3 -", "4 -\n2: 5 5 | - -", "line 15: seat 0 cannot place 5 (action 3): it may place -8 (action 0)"),
@@ -250,6 +266,13 @@ CUSTOM_FAULTS = [
 def test_malformed_setups_and_deals_are_refused_with_line_fault_and_cure(old, new, message):
     with pytest.raises(ValueError, match="^" + re.escape(message)):
         notation.loads(edit(CUSTOM, old, new))
+
+
+def test_a_record_cannot_be_changed():
+    for record, name in ((GAME, "actions"), (GAME.deal, "removed")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, name, ())
+    assert len({GAME, replace(GAME)}) == 1
 
 
 def test_an_illegal_game_is_not_written():

@@ -13,6 +13,7 @@ from felicity_env.observation import (
     OBS_HIGH,
     OBS_LOW,
     OBS_SIZE,
+    OBSERVATION_VERSION,
     PRIVILEGED_SECTIONS,
     PRIVILEGED_SIZE,
     SECTIONS,
@@ -132,7 +133,7 @@ def split(out: np.ndarray, sizes: dict[str, int]) -> dict[str, list[float]]:
 def test_the_layout_is_that_of_the_documentation():
     assert {section.name: section.size for section in SECTIONS} == SIZES
     assert {section.name: section.size for section in PRIVILEGED_SECTIONS} == PRIVILEGED_SIZES
-    assert (OBS_SIZE, PRIVILEGED_SIZE) == (188, 188 + 185)
+    assert (OBSERVATION_VERSION, OBS_SIZE, PRIVILEGED_SIZE) == (2, 188, 188 + 185)
     assert (OBS_LOW, OBS_HIGH) == (-8, 64)
 
 

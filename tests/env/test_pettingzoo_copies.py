@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from felicity_env import felicity_v0
+from felicity_env.game import Setup
 from felicity_env.game_record import Deal, Game
 from felicity_env.information import MAX_EVENTS, encode_information_state
 from felicity_env.observation import describe
@@ -122,6 +123,13 @@ def test_a_clone_goes_into_another_environment_of_the_same_setup_and_only_there(
     with pytest.raises(ValueError, match="this environment plays"):
         stranger.restore(env.clone())
     assert same(stranger.clone(), before)
+
+
+def test_a_clone_goes_into_an_environment_of_an_equal_setup_that_is_another_object():
+    first, second = (raw_env(setup=Setup(seats=2, mouse_cards=(6,), bank=27, rounds=2)) for _ in range(2))
+    first.reset(seed=1)
+    second.restore(first.clone())
+    assert same(everything_shown(second), everything_shown(first))
 
 
 def test_a_clone_can_be_pickled():

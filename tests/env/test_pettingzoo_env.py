@@ -437,7 +437,9 @@ def test_the_wrapped_environment_takes_seats_too():
     assert env.unwrapped.information_state(2) == env.unwrapped.information_state("player_2")
 
 
-@pytest.mark.parametrize("agent", ["player_3", "player_-1", "0", 3, -1, True, 1.0, None, ["player_0"], np.array([0])])
+@pytest.mark.parametrize(
+    "agent", ["player_3", "player_-1", "0", 3, 4, -1, True, 1.0, None, ["player_0"], np.array([0])]
+)
 @pytest.mark.parametrize("method", SEEING)
 def test_what_is_neither_agent_nor_seat_is_refused(method, agent):
     with pytest.raises(ValueError, match=r"no agent or seat .*; agents are \['player_0', .*\], seats 0 to 2"):

@@ -9,6 +9,7 @@ import pytest
 from felicity_env.game import HIDDEN, NO_CARD, PLACE, STATE, Setup, State
 from felicity_env.game_record import Deal, Game
 from felicity_env.information import encode_information_state, information_state, redact, resample
+from felicity_env.setups import standard_setup
 from tests.support.helpers import ALL_SETUPS, C5, LARGE, M8, random_game
 
 PASS = 10
@@ -103,6 +104,12 @@ def test_worlds_differ_in_every_card_that_the_seat_cannot_know():
     assert all(len(set(worlds["dummy_cards"][:, turn])) == 10 for turn in range(9))
 
 
+def test_hundreds_of_worlds_differ():
+    known = redact(np.repeat(random_game(ALL_SETUPS[0], 1).states[:1], 1000), 0)
+    worlds = resample(known, np.random.default_rng(5))
+    assert len({world.tobytes() for world in worlds}) > 900
+
+
 # --- perfect recall ---------------------------------------------------------------------------------------------------
 
 SHORT = Game(
@@ -125,6 +132,14 @@ def test_a_seat_remembers_its_hand_and_every_public_event():
         *[("seat", 1, 2), ("hand", (C5, LARGE)), ("start", 1), ("pots", 2)],
         *[("place", 1, C5), ("place", 0, None)],
     ]
+
+
+def test_a_seat_remembers_a_bid_of_two_digits_and_a_sack_that_seat_0_bought():
+    setup = standard_setup(4)
+    game = Game(setup, Deal((M8, M8, M8, M8), (), 0), (C5, C5, C5, C5, PASS + 12, PASS, PASS, PASS))
+    events = information_state(game, 3)
+    assert ("bid", 0, 12) in events
+    assert ("sold", 0, 12, 4 * 5) in events
 
 
 def test_events_are_encoded_as_their_number_and_their_values():

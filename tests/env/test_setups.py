@@ -93,10 +93,12 @@ def test_a_setup_cannot_be_changed():
     assert len({setup, Setup(**STANDARD)}) == 1
 
 
-@pytest.mark.parametrize(("removed", "size"), [(0, 3), (1, 2)])
-def test_a_hand_is_a_set_less_the_card_removed(removed, size):
+@pytest.mark.parametrize("cards", [(0, 5, 9), (0, 3, 5, 9)])
+@pytest.mark.parametrize("removed", [0, 1])
+def test_a_hand_is_a_set_less_the_card_removed(cards, removed):
     """R2.4"""
-    assert Setup(seats=2, mouse_cards=(1,), bank=1, rounds=1, cards=(0, 5, 9), removed=removed).hand_size == size
+    setup = Setup(seats=2, mouse_cards=(1,), bank=1, rounds=1, cards=cards, removed=removed)
+    assert setup.hand_size == len(cards) - removed
 
 
 @pytest.mark.parametrize(("removed", "known"), [(0, NO_CARD), (1, HIDDEN)])
@@ -119,6 +121,7 @@ def test_the_standard_setups_are_those_of_the_rules():
         "standard-5": Setup(seats=5, mouse_cards=(2, 3, 4, 6), bank=33, dummy=False, mice=15, rounds=9, removed=1),
     } == SETUPS
     assert [setup_name(setup) for setup in SETUPS.values()] == list(SETUPS)
+    assert setup_name(Setup(**STANDARD)) == "standard-4"
 
 
 def test_the_small_setups_are_those_of_stored_results():
