@@ -17,7 +17,7 @@ NO_RESULT = {  # questions that store no result, and the reason
     "site": "It writes `build/docs` and stores no result.",
 }
 GAIN_THAT_COUNTS = 0.05  # win share that an exact response gains at least, so that a share of it can be compared
-RESUMED = ("tune",)  # questions whose stored result was resumed, so that its seconds are not those of the whole
+RESUMED = ("mutants", "tune")  # questions whose stored result was resumed: its seconds are not those of the whole
 
 
 def render_index() -> str:
@@ -353,6 +353,17 @@ def _answer_soundness(results: Sequence[Result]) -> str:
     return f"{intervals}; the sequential test errs in {equal:.1%} of equal pairs"
 
 
+def _answer_mutants(results: Sequence[Result]) -> str:
+    """Return the fraction of mutants that the tests notice: of all of the environment, and of samples of the rest."""
+    groups, texts = results[0]["results"], []
+    for name, has_sample in (("environment", False), ("checks of given states", True), ("arena", True)):
+        noticed = groups[name]["noticed"]
+        interval = f" ({noticed['low']:.1%} to {noticed['high']:.1%})" if has_sample else ""
+        texts.append(f"{noticed['value']:.1%}{interval} of {noticed['trials']:,} mutants of the {name}")
+    equivalent = sum(row["equivalent"] for row in groups["environment"]["modules"])
+    return f"noticed: {', '.join(texts)}; {equivalent} more are equivalent, each with its reason"
+
+
 def _answer_reference(results: Sequence[Result]) -> str:
     texts = []
     for stored in results:
@@ -434,6 +445,7 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
         "all ended with the same bits as runs that were never killed, and no process was left",
         {"kills of training": "kills of training runs", "kills of tournaments": "of tournaments"},
     ),
+    "mutants": _answer_mutants,
     "review-honesty": _answer_review_honesty,
     "soundness": _answer_soundness,
     "reference": _answer_reference,

@@ -33,6 +33,17 @@ def test_a_question_without_a_stored_result_is_not_measured_yet(monkeypatch, tmp
     assert index.NO_RESULT["pages"] in index.render_index()
 
 
+def test_the_answer_about_mutants_has_an_interval_only_for_samples():
+    noticed = {"value": 0.975, "low": 0.95, "high": 0.99, "trials": 1200}
+    group = {"noticed": noticed, "modules": [{"equivalent": 3}, {"equivalent": 4}]}
+    results = dict.fromkeys(("environment", "checks of given states", "arena"), group)
+    assert index.ANSWERS["mutants"]([{"results": results}]) == (
+        "noticed: 97.5% of 1,200 mutants of the environment, 97.5% (95.0% to 99.0%) of 1,200 mutants of the checks "
+        "of given states, 97.5% (95.0% to 99.0%) of 1,200 mutants of the arena; "
+        "7 more are equivalent, each with its reason"
+    )
+
+
 def test_every_stored_result_belongs_to_a_question():
     listed = {name for question in QUESTIONS for name in index.list_results(question)}
     assert listed == {path.stem for path in RESULTS.glob("*.json")}
