@@ -133,6 +133,13 @@ def test_impossible_arguments_are_refused_by_name(settings, message):
         Batch(**({"num_games": 3} | settings))
 
 
+def test_no_random_actions_at_all_change_nothing():
+    batch = Batch(num_games=2, num_players=4)
+    before = contents(batch)
+    batch.play_random(0)
+    assert contents(batch) == before
+
+
 def test_a_seed_that_is_refused_by_reset_changes_nothing():
     batch = make_batch(3)
     batch.play_random(7)
@@ -440,7 +447,7 @@ def test_observe_writes_what_other_seats_see_into_out():
     np.testing.assert_array_equal(batch.observe(1), batch.observe([1] * 9, out))
 
 
-@pytest.mark.parametrize("seats", [3, -1, [0, 0], 1.0, True, "0", None, [0, 1, 2, 3, 4]])
+@pytest.mark.parametrize("seats", [3, 4, -1, [0, 0], 1.0, True, "0", None, [0, 1, 2, 3, 4]])
 def test_seats_that_are_not_at_the_table_cannot_be_observed(seats):
     with pytest.raises(ValueError, match=r"seats must be|broadcast"):
         Batch(3, 3).observe(seats)
@@ -619,8 +626,33 @@ def test_games_begin_at_given_positions_with_given_seeds():
     assert batch.states.tobytes() == source.states.tobytes()
     assert batch.observations.tobytes() == source.observations.tobytes()
     assert batch.buffers.decisions.sum() == 0
-    with pytest.raises(ValueError, match="states must be 4 records of STATE"):
-        batch.start(source.states[:2], source.game_seeds[:2])
+
+
+def view_as_bytes(states: np.ndarray) -> np.ndarray:
+    return states.view(f"V{STATE.itemsize}")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda states, seeds: (states[:2], seeds), "states must be 4 records of STATE"),
+        (lambda states, seeds: (np.tile(states, 2), seeds), "states must be 4 records of STATE"),
+        (lambda states, seeds: (states[:, None], seeds), "states must be 4 records of STATE"),
+        (lambda states, seeds: (view_as_bytes(states), seeds), "states must be 4 records of STATE"),
+        (lambda states, seeds: (states["mice"][:, 0].copy(), seeds), "states must be 4 records of STATE"),
+        (lambda states, seeds: (states, seeds[:2]), r"seeds must be 4 integers uint64, not uint64 \[2\]"),
+        (lambda states, seeds: (states, np.tile(seeds, 2)), r"seeds must be 4 integers uint64, not uint64 \[8\]"),
+        (lambda states, seeds: (states, seeds.astype(np.int64)), "seeds must be 4 integers uint64, not int64"),
+        (lambda states, seeds: (states, seeds.astype(np.uint32)), "seeds must be 4 integers uint64, not uint32"),
+        (lambda states, seeds: (states, seeds.astype(float)), "seeds must be 4 integers uint64, not float64"),
+    ],
+)
+def test_positions_and_seeds_of_another_form_begin_no_games(change, message):
+    batch = Batch(4, 5, seed=99)
+    before = contents(batch)
+    with pytest.raises(ValueError, match=message):
+        batch.start(*change(batch.states.copy(), batch.game_seeds.copy()))
+    assert contents(batch) == before
 
 
 def test_a_game_begun_at_a_later_position_has_no_record():
@@ -654,6 +686,7 @@ def test_setups_are_taken_by_name_by_file_and_one_per_game(tmp_path):
         (lambda batch: Batch(2, setup=4), "no setup 4"),
         (lambda batch: batch.play_random("3"), "num_steps must be an integer from 0, not '3'"),
         (lambda batch: batch.play_random(-1), "num_steps must be an integer from 0, not -1"),
+        (lambda batch: batch.game(2), "index must be an integer from 0 to 1, not 2"),
         (lambda batch: batch.game(5), "index must be an integer from 0 to 1, not 5"),
         (lambda batch: batch.game(-1), "index must be an integer from 0 to 1, not -1"),
         (lambda batch: batch.step(np.array([3, 3], "m8")), "actions must be 2 integers, not timedelta64"),

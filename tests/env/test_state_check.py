@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from felicity_env import SETUPS, Batch, View, redact
+from felicity_env.buffers import MAX_DECISIONS
 from felicity_env.game import HIDDEN, NO_SEAT, STATE
 from felicity_env.state_check import FAULTS, check_games, check_states, find_fault
 from tests.support.helpers import ALL_SETUPS
@@ -150,6 +151,11 @@ def damage(saved: dict, name: str, change) -> dict:
         ("lengths", lambda a: a + 10**6, "lengths of the saved games must be 0 to"),
         ("first_states", np.zeros_like, "no position of its game"),
         ("settings", lambda a: a + 1, "other settings: settings differs"),
+        ("episodes", lambda a: a - 1, "episodes of the saved games must be 0 to"),
+        ("decisions", lambda a: np.full_like(a, MAX_DECISIONS + 1), "decisions of the saved games must be 0 to"),
+        ("episodes", lambda a: a.astype(np.int32), "episodes of the saved games must be int64"),
+        ("episodes", lambda a: np.append(a, 0), "episodes of the saved games must be int64"),
+        ("first_states", lambda a: np.tile(a, (2, 1)), "first_states of the saved games must be uint8"),
         ("states", lambda a: a[:1], "states of the saved games must be uint8"),
         ("game_seeds", lambda a: a.astype(float), "game_seeds of the saved games must be uint64"),
     ],
@@ -165,6 +171,37 @@ def test_a_damaged_clone_is_refused_and_changes_nothing(name, change, message):
     assert all(np.array_equal(other.clone()[key], array) for key, array in before.items())
     other.restore(saved)
     assert other.game(2) == batch.game(2)
+
+
+@pytest.mark.parametrize("settings", [{}, {"record": True}, {"autoreset": False}])
+def test_a_restored_batch_plays_on_as_the_one_that_was_saved(settings):
+    first, second = (Batch(3, setup="small-2", seed=seed, **settings) for seed in (5, 6))
+    first.play_random(25)
+    saved = first.clone()
+    assert all(array.dtype.kind in "iu" for array in saved.values())
+    second.restore(saved)
+    assert second.seed == 5
+    for _ in range(30):
+        going = first.seats != NO_SEAT  # the last observation of a finished game is not saved
+        for name in ("states", "seats", "action_masks", "episodes"):
+            assert getattr(second, name).tobytes() == getattr(first, name).tobytes(), name
+        assert (second.observations[going] == first.observations[going]).all()
+        first.play_random(1)
+        second.play_random(1)
+
+
+def test_a_clone_that_lacks_an_array_or_whose_first_state_is_over_is_refused():
+    batch = Batch(2, setup="small-2", seed=5, record=True, autoreset=False)
+    batch.play_random(40)
+    saved = batch.clone()
+    batch.restore(saved)
+    with pytest.raises(ValueError, match="decisions of the saved games must be int64"):
+        batch.restore({name: array for name, array in saved.items() if name != "decisions"})
+    with pytest.raises(ValueError, match="the game is over"):
+        batch.restore(saved | {"first_states": saved["states"]})
+    going = Batch(2, setup="small-2", seed=5)
+    with pytest.raises(ValueError, match="the game is over"):
+        going.restore(going.clone() | {"states": saved["states"]})
 
 
 @pytest.mark.parametrize(
