@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from felicity_env.batch import Batch
+from felicity_env.buffers import MAX_DECISIONS
 from felicity_env.game import HIDDEN, MAX_SEATS, NO_SEAT, NUM_ACTIONS, PASS, RABBIT, STATE, is_terminal, score
 from felicity_env.information import redact
 from felicity_env.kernel import MAX_THREADS
@@ -458,10 +459,11 @@ def test_seats_that_are_not_at_the_table_cannot_be_observed(seats):
     [
         np.empty((2, OBS_SIZE), np.float32),
         np.empty((3, OBS_SIZE)),
+        np.empty((3, OBS_SIZE), np.float16),
         np.empty(OBS_SIZE, np.float32),
         [[0.0] * OBS_SIZE] * 3,
     ],
-    ids=["short", "float64", "flat", "list"],
+    ids=["short", "float64", "float16", "flat", "list"],
 )
 def test_an_out_buffer_that_does_not_fit_is_refused(out):
     batch = Batch(3, 3)
@@ -585,6 +587,10 @@ def test_a_recorded_game_replays_to_the_position_of_the_batch():
         for index in range(6):
             assert batch.game(index).final_states()[0].tobytes() == batch.states[index].tobytes()
     assert (batch.episodes > 0).any()
+
+
+def test_a_record_has_room_for_a_game_in_which_every_bid_is_made():
+    assert MAX_DECISIONS == 9 * (5 + 63 + 5)  # cards, bids and passes of each round
 
 
 def test_a_batch_that_keeps_no_actions_says_how_to_keep_them():

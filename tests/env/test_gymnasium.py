@@ -530,7 +530,7 @@ def test_settings_are_given_by_name(make):
         kind(4).reset(3)
 
 
-@pytest.mark.parametrize("seed", [-1, 1.0, True, "1", 2**64])
+@pytest.mark.parametrize("seed", [-1, 1.0, True, "1", 2**64, 2**64 + 5])
 def test_a_seed_that_is_no_integer_in_range_is_refused(seed):
     with pytest.raises((ValueError, gymnasium.error.Error), match=r"[Ss]eed"):
         SeatEnv(4).reset(seed=seed)

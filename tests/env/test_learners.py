@@ -90,7 +90,7 @@ def test_every_seat_gets_what_it_earned_in_the_game_whoever_ends_it(reward):
 
 def test_without_players_every_seat_learns_and_a_step_is_a_step_of_the_batch():
     batch, alone = Batch(9, 4, seed=1), Batch(9, 4, seed=1)
-    games = LearningGames(batch, [], seating=lambda indices: np.full((len(indices), MAX_SEATS), LEARNER))
+    games = LearningGames(batch=batch, players=[], seating=lambda indices: np.full((len(indices), MAX_SEATS), LEARNER))
     games.begin()
     for _ in range(300):
         actions = RandomPlayer().act(batch.view())
@@ -162,7 +162,7 @@ def test_the_learners_first_seat_follows_from_the_seed_and_goes_round_from_game_
 
 @pytest.mark.parametrize(("players", "seating"), [("ev random pass", [-1, 0, 1, 2]), ("ev", [-1, 0, 0, 0])])
 def test_players_sit_clockwise_from_the_learner_in_their_order(players, seating):
-    games = SingleLearnerGames(Batch(6, 4, seed=2), players.split())
+    games = SingleLearnerGames(batch=Batch(6, 4, seed=2), players=players.split())
     assert len(set(games.seats.tolist())) > 1
     for game, seat in enumerate(games.seats):
         assert [games.games.seating[game, (seat + k) % 4] for k in range(4)] == seating
@@ -199,7 +199,7 @@ def test_an_abandoned_game_costs_a_win_and_the_next_one_begins():
     actions = RandomPlayer().act(games.batch.view())
     observations, seats = games.observations.copy(), games.seats.copy()
     actions[1] = -1  # not played
-    games.step(actions, abandon=np.array([1]))
+    games.step(actions=actions, abandon=np.array([1]))
     assert games.rewards.tolist() == [0, -1, 0]
     assert games.terminated.tolist() == [False, True, False]
     assert games.batch.episodes.tolist() == [0, 1, 0]
