@@ -47,11 +47,11 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         ),
         "felicity_env/observation.py": _plan("env", "observation", "rules information pettingzoo_views"),
         "felicity_env/information.py": _plan("env", "redaction", "rules information"),
-        "felicity_env/rewards.py": _plan("env", "pettingzoo_env", "information faces_agree random_games"),
+        "felicity_env/rewards.py": _plan("env", "pettingzoo_env", "gymnasium information faces_agree random_games"),
         "felicity_env/setups.py": _plan("env", "setups", "rules notation pettingzoo_env"),
         "felicity_env/random_stream.py": _plan("env", "random_stream", "pettingzoo_deals rules batch"),
         "felicity_env/game_record.py": _plan(
-            "env", "golden notation pettingzoo_env", "pettingzoo_deals rules information redaction render"
+            "env", "golden notation pettingzoo_env", "pettingzoo_deals batch rules information redaction render"
         ),
         "felicity_env/notation.py": _plan("env", "golden notation", "render pettingzoo_env"),
         "felicity_env/pettingzoo_env.py": _plan(
@@ -69,7 +69,9 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         "felicity_env/base_batch.py": _plan("env", "batch", "faces_agree random_stream learners state_check"),
         "felicity_env/buffers.py": _plan("env", "batch", "faces_agree learners gymnasium"),
         "felicity_env/learners.py": _plan("env", "learners", "gymnasium faces_agree"),
-        "felicity_env/player.py": _plan("env", "learners gymnasium", "batch information random_games faces_agree"),
+        "felicity_env/player.py": _plan(
+            "env", "state_check batch", "learners gymnasium information random_games faces_agree"
+        ),
         "felicity_env/turn.py": _plan("env", "pettingzoo_env", "faces_agree"),
     },
     "checks of given states": {"felicity_env/state_check.py": _plan("env", "state_check")},

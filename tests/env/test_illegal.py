@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from felicity_env import felicity_v0
-from felicity_env.game import NUM_ACTIONS, PASS
+from felicity_env.game import NUM_ACTIONS, PASS, Setup
 from felicity_env.gymnasium_env import SeatEnv, SeatVectorEnv
 from felicity_env.illegal import PENALTY, find_nearest
 from tests.support.seat_games import NO_RABBIT, lowest
@@ -132,7 +132,7 @@ def test_what_is_no_integer_is_refused_also_if_illegal_actions_are_penalised(act
     assert not any(env.unwrapped.rewards.values())
 
 
-@pytest.mark.parametrize("action", [-1, NUM_ACTIONS])
+@pytest.mark.parametrize("action", [-1, NUM_ACTIONS, NUM_ACTIONS + 1])
 def test_numbers_next_to_those_of_actions_are_illegal_too(action):
     env = felicity_v0.env(4, illegal="penalise").env.env  # without the checks of the outer wrappers
     env.reset(seed=5)
@@ -141,6 +141,32 @@ def test_numbers_next_to_those_of_actions_are_illegal_too(action):
     env.step(action)
     assert env.unwrapped.infos[agent] == {"illegal": True}
     assert env.unwrapped.game.actions == (legal[0 if action < 0 else -1],)
+
+
+def test_minus_one_does_not_stand_for_the_highest_bid():
+    rich = Setup(seats=2, mouse_cards=(1,), bank=1, mice=63, rounds=1)
+    env = felicity_v0.env(setup=rich, illegal="penalise").env.env
+    env.reset(seed=5)
+    for _ in range(2):
+        env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
+    agent = env.agent_selection
+    assert env.observe(agent)["action_mask"][-1] == 1
+    env.step(-1)
+    assert env.unwrapped.infos[agent] == {"illegal": True}
+    assert env.unwrapped.game.actions[-1] == PASS
+
+
+def test_after_the_end_an_action_is_refused_also_if_illegal_actions_are_penalised():
+    env = felicity_v0.env(setup="tiny-2", illegal="penalise").env.env
+    env.reset(seed=5)
+    while not any(env.terminations.values()):
+        env.step(PASS)
+    with pytest.raises(ValueError, match=r"the game is over: player_. can only step None, not 10"):
+        env.step(PASS)
+    env.step(None)
+    env.step(None)
+    with pytest.raises(ValueError, match="no game is being played"):
+        env.step(PASS)
 
 
 def test_raise_leaves_the_wrapped_game_unchanged():

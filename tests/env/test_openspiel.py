@@ -70,6 +70,14 @@ def test_chance_draws_a_seat_then_removed_cards_then_cards_of_the_dummy_each_onl
     assert state.action_to_string(state.current_player(), PASS) == "pass"
 
 
+@pytest.mark.parametrize("setup", [*SETUPS, *SMALL_SETUPS])
+def test_openspiel_is_told_how_long_a_game_may_be(setup):
+    chosen = find_setup(setup)
+    # Each bid is higher than the one before, and each seat may pass.
+    auction = sum([*chosen.mouse_cards]) * chosen.rounds + chosen.mice + chosen.seats
+    assert load_game(setup).max_game_length() == chosen.rounds * (chosen.seats + auction)
+
+
 def test_openspiel_is_told_what_the_game_provides_and_how_large_it_is():
     game = load_game("standard-4")
     kind = game.get_type()
@@ -80,9 +88,6 @@ def test_openspiel_is_told_what_the_game_provides_and_how_large_it_is():
     assert not kind.provides_observation_string
     assert (game.min_utility(), game.max_utility(), game.utility_sum()) == (0, 1, 1)
     assert (game.num_distinct_actions(), game.max_chance_outcomes()) == (NUM_ACTIONS, 10)
-    setup = find_setup("standard-4")
-    auction = 9 * sum(setup.mouse_cards) + 15 + 4  # each bid is higher than the one before, and each seat may pass
-    assert game.max_game_length() == 9 * (4 + auction)
     small = find_setup("tiny-2")
     assert load_game("tiny-2").max_chance_outcomes() == max(small.seats, 1 + max(small.cards))
 
@@ -102,6 +107,8 @@ def test_an_observation_of_openspiel_is_ours_with_the_mice_of_all():
     assert (observer.dict["observation"] == expected).all()
     recalling = game.make_py_observer(pyspiel.IIGObservationType(perfect_recall=True))
     assert list(recalling.dict) == ["events"]
+    assert recalling.string_from(state, 1) == str(state.recall.events[1])
+    assert recalling.string_from(game.new_initial_state(), 1) == "[]"
 
 
 def test_openspiel_computes_the_same_nash_conv():

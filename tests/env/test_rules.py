@@ -211,19 +211,20 @@ def test_three_players_get_a_dummy_of_nine_different_cards():
     assert draw_deal(standard_setup(4), 0).dummy == draw_deal(standard_setup(5), 0).dummy == ()
 
 
+@pytest.mark.parametrize("cards", [(M8, C5, LARGE), (M8, C3, C5, LARGE)])
 @pytest.mark.parametrize("removed", [0, 1])
-def test_the_dummys_pile_is_its_set_less_the_card_removed(removed):
+def test_the_dummys_pile_is_its_set_less_the_card_removed(cards, removed):
     """R2.5"""
-    setup = Setup(seats=2, mouse_cards=(2,), bank=4, dummy=True, rounds=2, cards=(M8, C5, LARGE), removed=removed)
+    setup = Setup(seats=2, mouse_cards=(2,), bank=4, dummy=True, rounds=2, cards=cards, removed=removed)
     for seed in range(9):
         state = setup.blank_state()[0]
-        assert dummy_size(state) == 3 - removed
+        assert dummy_size(state) == len(cards) - removed
         deal(state, np.uint64(seed))
-        assert dummy_size(state) == 3 - removed
-        assert set(state.removed[:2].tolist()) <= ({M8, C5, LARGE} if removed else {NO_CARD})
+        assert dummy_size(state) == len(cards) - removed
+        assert set(state.removed[:2].tolist()) <= ({*cards} if removed else {NO_CARD})
         pile = [card for card in state.dummy_cards if card != NO_CARD]
-        assert len(set(pile)) == len(pile) == 3 - removed
-        assert set(pile) <= {M8, C5, LARGE}
+        assert len(set(pile)) == len(pile) == len(cards) - removed
+        assert set(pile) <= {*cards}
 
 
 def test_the_dummy_is_shuffled_and_may_lack_any_card():

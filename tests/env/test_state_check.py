@@ -5,7 +5,7 @@ import pytest
 
 from felicity_env import SETUPS, Batch, View, redact
 from felicity_env.buffers import MAX_DECISIONS
-from felicity_env.game import HIDDEN, NO_SEAT, STATE
+from felicity_env.game import HIDDEN, NO_SEAT, STATE, num_legal_actions
 from felicity_env.state_check import FAULTS, check_games, check_states, find_fault
 from tests.support.helpers import ALL_SETUPS
 
@@ -99,19 +99,29 @@ def test_a_view_made_of_the_arrays_of_another_holds_the_same_decisions():
     arrays = make_arrays()
     view = View(**arrays)
     assert all(np.array_equal(getattr(view, name), array) for name, array in arrays.items())
-    assert view.action_masks.sum(axis=1).all()
+    assert view.action_masks.sum(axis=1).tolist() == [num_legal_actions(state) for state in view.states]
+    assert 0 in view.seats
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
         ("states", lambda a: a.view(np.uint8), "states must be a row of records of STATE"),
+        ("states", lambda a: a.view(f"V{STATE.itemsize}"), "states must be a row of records of STATE"),
+        ("states", lambda a: a[None], "states must be a row of records of STATE"),
         ("states", np.zeros_like, "seats must be the seats to act"),
+        ("seats", lambda a: a - 1, "seats must be the seats to act"),
+        ("seats", lambda a: np.append(a, 0), "seats must be the seats to act"),
+        ("seats", lambda a: a[:, None], "seats must be the seats to act"),
+        ("seats", lambda a: a.astype(float)[:2], "seats must be the seats to act"),
         ("seats", lambda a: a[:2], "seats must be the seats to act in the 3 states"),
         ("seats", lambda a: a + 1, "seats must be the seats to act"),
         ("seats", lambda a: a.astype(float), "seats must be the seats to act"),
         ("seeds", lambda a: a.astype(np.int64), "seeds must be 3 integers uint64"),
+        ("seeds", lambda a: a.astype(np.uint32), "seeds must be 3 integers uint64"),
+        ("seeds", lambda a: a.astype(float), "seeds must be 3 integers uint64"),
         ("seeds", lambda a: a[:1], "seeds must be 3 integers uint64"),
+        ("seeds", lambda a: np.append(a, a), "seeds must be 3 integers uint64"),
     ],
 )
 def test_a_view_of_wrong_arrays_is_refused(name, change, message):
