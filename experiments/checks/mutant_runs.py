@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -74,13 +74,22 @@ class TestRunner:
     """Copy of a project, with a server process that runs its tests. The end of a `with` block stops the server.
 
     folder: folder for the copy and the outcomes. libraries: modules that the server imports in advance. options:
-    command-line options for pytest.
+    command-line options for pytest. is_equivalent: function of a module and an outcome that tells whether no test can
+    notice the mutant; once it has survived the quick tests, it is not tested again.
     """
 
     __test__ = False  # no test, whatever its name looks like
 
-    def __init__(self, project: Path, folder: Path, *, libraries: Sequence[str], options: Sequence[str] = ()) -> None:
-        self.folder, self.options = folder, options
+    def __init__(
+        self,
+        project: Path,
+        folder: Path,
+        *,
+        libraries: Sequence[str],
+        options: Sequence[str] = (),
+        is_equivalent: Callable[[str, Outcome], bool] = lambda module, outcome: False,
+    ) -> None:
+        self.folder, self.options, self.is_equivalent = folder, options, is_equivalent
         shutil.rmtree(folder / "copy", ignore_errors=True)
         shutil.copytree(project, folder / "copy", ignore=shutil.ignore_patterns(*LEFT_OUT))
         environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str((folder / "copy").resolve())}
@@ -170,12 +179,13 @@ class TestRunner:
 def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan, number: int) -> None:
     """Test the mutants of a module at stage `number` of its plan, and append each outcome to the file of the module.
 
-    A mutant is skipped if it has a stored outcome that is still valid, unless it survived an earlier stage. An outcome
-    becomes invalid if the module has changed, or if the mutant survived and the tests have changed. Docstrings and
-    comments do not count.
+    A mutant is skipped if it has a stored outcome that is still valid, unless it survived an earlier stage and is not
+    known as equivalent. An outcome becomes invalid if the module has changed, or if the tests have changed and the
+    mutant survived without being equivalent. Docstrings and comments do not count.
     """
     kept = read_outcomes(runner, module, plan)
-    waiting = [mutant for mutant in mutants if _is_waiting(kept.get((mutant.operator, mutant.occurrence)), number)]
+    outcomes = [(mutant, kept.get((mutant.operator, mutant.occurrence))) for mutant in mutants]
+    waiting = [mutant for mutant, outcome in outcomes if _is_waiting(runner, module, outcome, number)]
     if not waiting:
         return
     random.Random(0).shuffle(waiting)  # so that the outcomes so far are a fair sample
@@ -219,9 +229,14 @@ def _leave_out(stage: Stage, tests: Sequence[str]) -> Stage:
     return stage._replace(seconds={**stage.seconds, **dict.fromkeys(tests, math.inf)})
 
 
-def _is_waiting(outcome: Outcome | None, number: int) -> bool:
-    """Return whether a mutant must be tested at stage `number`: it has no outcome, or it survived an earlier stage."""
-    return outcome is None or (outcome.status == "survived" and outcome.stage < number)
+def _is_waiting(runner: TestRunner, module: str, outcome: Outcome | None, number: int) -> bool:
+    """Return whether a mutant must be tested at stage `number`: it has no outcome, or it survived an earlier stage.
+
+    A mutant that is known as equivalent is not tested at a later stage.
+    """
+    if outcome is None:
+        return True
+    return outcome.status == "survived" and outcome.stage < number and not runner.is_equivalent(module, outcome)
 
 
 def read_outcomes(runner: TestRunner, module: str, plan: Plan) -> dict[tuple[str, int], Outcome]:
@@ -236,7 +251,7 @@ def read_outcomes(runner: TestRunner, module: str, plan: Plan) -> dict[tuple[str
     if source != now[0]:
         outcomes = []
     elif tests != now[1]:
-        outcomes = [outcome for outcome in outcomes if outcome.status != "survived"]
+        outcomes = [each for each in outcomes if each.status != "survived" or runner.is_equivalent(module, each)]
     if [source, tests] != now:
         file.write_text("".join(f"{json.dumps(line)}\n" for line in [now, *outcomes]))
     return {(outcome.operator, outcome.occurrence): outcome for outcome in outcomes}

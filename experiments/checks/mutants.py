@@ -51,7 +51,9 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         "felicity_env/setups.py": _plan("env", "setups", "rules notation pettingzoo_env"),
         "felicity_env/random_stream.py": _plan("env", "random_stream", "pettingzoo_deals rules batch"),
         "felicity_env/game_record.py": _plan(
-            "env", "golden notation pettingzoo_env", "pettingzoo_deals batch rules information redaction render"
+            "env",
+            "game_record golden notation pettingzoo_env",
+            "pettingzoo_deals batch rules information redaction render",
         ),
         "felicity_env/notation.py": _plan("env", "golden notation", "render pettingzoo_env"),
         "felicity_env/pettingzoo_env.py": _plan(
@@ -212,9 +214,13 @@ def main(config: Config) -> None:
 
     If the settings name modules, only their mutants are tested, and no result is stored.
     """
-    started, results = time.monotonic(), {}
+    started, results, reasons = time.monotonic(), {}, read_equivalent()
     config.out.mkdir(parents=True, exist_ok=True)
-    with lock_folder(config.out), TestRunner(PROJECT, config.out, **SERVER) as runner:
+
+    def is_equivalent(module: str, outcome: Outcome) -> bool:
+        return find_reason(reasons, module, outcome) is not None
+
+    with lock_folder(config.out), TestRunner(PROJECT, config.out, **SERVER, is_equivalent=is_equivalent) as runner:
         chosen = {group: choose_mutants(group, config) for group in PLANS}
         for number in range(LAST + 1):
             for group, modules in chosen.items():

@@ -109,6 +109,19 @@ def test_mutants_that_survive_the_quick_tests_meet_the_others(toy, tmp_path, mon
 
 
 @pytest.mark.linux("forks")
+def test_a_mutant_known_as_equivalent_is_tested_by_the_quick_tests_once(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(mutant_runs, "mutate", change)
+    options = {"libraries": LIBRARIES, "is_equivalent": lambda module, outcome: outcome.operator == "to zero"}
+    with TestRunner(toy, tmp_path / "out", **options) as runner:
+        assert run_toy(runner, SURVIVING) == {"to zero": "survived"}
+        (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\nMORE = 1\n")
+        monkeypatch.setattr(mutant_runs, "mutate", None)
+        for number in range(2):
+            run_mutants(runner, "toy/rule.py", [SURVIVING], PLAN, number)
+        assert [outcome.stage for outcome in read_outcomes(runner, "toy/rule.py", PLAN).values()] == [0]
+
+
+@pytest.mark.linux("forks")
 def test_a_test_that_has_failed_is_counted_and_then_runs_first(runner):
     (runner.folder / "copy/tests/test_two.py").write_text(TEST.replace("3) == 6", "2) == 4"))
     stage = runner.measure(("tests/test_two.py", "tests/test_toy.py"), 1.0, "toy/rule.py")
