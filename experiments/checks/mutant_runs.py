@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 
 from rich.progress import track
 
-from agents.tools.files import UserError
+from agents.tools.files import UserError, write_json
 from experiments.checks.mutations import Mutant, describe_change, mutate
 
 SERVER = Path(__file__).with_name("fork_pytest.py")
@@ -28,6 +28,7 @@ STATUSES = {"passed": "survived", "failed": "killed", "timed out": "timed out"}
 LONGEST = (1.0, 10.0)  # CPU seconds at each stage: tests that usually take longer are left out
 LAST = 1  # number of the last stage
 MEASURED = "measured.json"  # file of what the last run of tests measured
+SECONDS = "seconds.json"  # file of the CPU seconds of tests
 
 
 class Plan(NamedTuple):
@@ -116,11 +117,23 @@ class TestRunner:
         module: the module whose functions the tests may call. longest: tests that usually take more CPU seconds than
         this are left out. Raises `UserError` if a test fails or takes too long.
         """
-        stage = Stage(files, {}, longest, Counter())
-        stage = stage._replace(seconds=self._run_unchanged(stage)["seconds"])
+        stage = Stage(files, self._time_tests(files), longest, Counter())
         stage = stage._replace(callers=list_callers(self._run_unchanged(stage, module)["calls"]))
         self._run_unchanged(stage)  # as for a mutant
         return stage
+
+    def _time_tests(self, files: Sequence[str]) -> dict[str, float]:
+        """Return the CPU seconds of each test in some files; those of files that have not changed are stored."""
+        stored = self.folder / SECONDS
+        known: dict[str, Any] = json.loads(stored.read_text()) if stored.exists() else {}
+        digests = {file: _digest(self, [file]) for file in files}
+        if new := [file for file in files if known.get(file, {}).get("digest") != digests[file]]:
+            measured = self._run_unchanged(Stage(new, {}, math.inf, Counter()))["seconds"]
+            for file in new:
+                own = {name: seconds for name, seconds in measured.items() if name.partition("::")[0] == file}
+                known[file] = {"digest": digests[file], "seconds": own}
+            write_json(stored, known)
+        return {name: seconds for file in files for name, seconds in known[file]["seconds"].items()}
 
     def _run_unchanged(self, stage: Stage, traced: str = "") -> dict[str, Any]:
         """Run the tests of a stage on the unchanged code, and return what was measured; see `fork_pytest.run_in_fork`.

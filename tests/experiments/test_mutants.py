@@ -137,6 +137,19 @@ def test_a_test_that_has_failed_is_counted_and_then_runs_first(runner):
 
 
 @pytest.mark.linux("forks")
+def test_tests_are_timed_again_only_if_their_file_has_changed(runner, monkeypatch):
+    runs, run = [], runner.run
+    monkeypatch.setattr(runner, "run", lambda *given: runs.append(given) or run(*given))
+    first = runner.measure(PLAN.quick, 1.0, "toy/rule.py")
+    assert len(runs) == 3
+    assert runner.measure(PLAN.quick, 1.0, "toy/rule.py").seconds == first.seconds
+    assert len(runs) == 5
+    (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\nMORE = 1\n")
+    runner.measure(PLAN.quick, 1.0, "toy/rule.py")
+    assert len(runs) == 8
+
+
+@pytest.mark.linux("forks")
 def test_a_mutant_meets_the_tests_that_call_its_function(runner):
     (runner.folder / "copy/toy/rule.py").write_text(RULE + "\n\ndef half(number):\n    return (lambda: number / 2)()\n")
     test = "from toy.rule import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
