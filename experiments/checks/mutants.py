@@ -74,7 +74,7 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         "felicity_env/player.py": _plan(
             "env", "state_check batch", "learners gymnasium information random_games faces_agree"
         ),
-        "felicity_env/turn.py": _plan("env", "pettingzoo_env", "faces_agree"),
+        "felicity_env/turn.py": _plan("env", "batch", "pettingzoo_env faces_agree"),
     },
     "checks of given states": {"felicity_env/state_check.py": _plan("env", "state_check")},
     "arena": {

@@ -1,5 +1,7 @@
 """Checks of states from outside: every position of a game passes, a damaged one is refused before it is played."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,11 @@ def test_a_view_made_of_the_arrays_of_another_holds_the_same_decisions():
     assert all(np.array_equal(getattr(view, name), array) for name, array in arrays.items())
     assert view.action_masks.sum(axis=1).tolist() == [num_legal_actions(state) for state in view.states]
     assert 0 in view.seats
+
+
+def test_a_view_is_made_of_arrays_that_come_from_a_pickle():
+    arrays = make_arrays()
+    assert View(**pickle.loads(pickle.dumps(arrays))).states.tobytes() == arrays["states"].tobytes()
 
 
 @pytest.mark.parametrize(
