@@ -150,7 +150,7 @@ def test_opponents_are_shown_redacted_states_and_asked_for_all_games_at_once():
 @pytest.mark.parametrize("count", [0, 1, 2, 4])
 @both_envs
 def test_a_wrong_number_of_opponents_is_refused(make, count):
-    with pytest.raises(ValueError, match=f"one player or 3 in seating order, not {count}"):
+    with pytest.raises(ValueError, match=f"opponents must be one player or 3 in seating order, not {count}"):
         make(4, opponents=[RandomPlayer()] * count)
 
 

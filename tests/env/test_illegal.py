@@ -143,9 +143,11 @@ def test_numbers_next_to_those_of_actions_are_illegal_too(action):
     assert env.unwrapped.game.actions == (legal[0 if action < 0 else -1],)
 
 
+RICH = Setup(seats=2, mouse_cards=(1,), bank=1, mice=63, rounds=1)  # the highest bid is legal
+
+
 def test_minus_one_does_not_stand_for_the_highest_bid():
-    rich = Setup(seats=2, mouse_cards=(1,), bank=1, mice=63, rounds=1)
-    env = felicity_v0.env(setup=rich, illegal="penalise").env.env
+    env = felicity_v0.env(setup=RICH, illegal="penalise").env.env
     env.reset(seed=5)
     for _ in range(2):
         env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
@@ -154,6 +156,23 @@ def test_minus_one_does_not_stand_for_the_highest_bid():
     env.step(-1)
     assert env.unwrapped.infos[agent] == {"illegal": True}
     assert env.unwrapped.game.actions[-1] == PASS
+
+
+def test_minus_one_does_not_stand_for_the_highest_bid_of_a_learner():
+    envs = SeatVectorEnv(20, setup=RICH, illegal="penalise")
+    _, infos = envs.reset(seed=1)
+    *_, infos = envs.step(lowest(infos))
+    assert infos["action_mask"][:, -1].any()
+    *_, infos = envs.step(np.full(20, -1))
+    assert infos["illegal"].all()
+
+
+def test_a_random_legal_action_is_not_the_nearest():
+    nearest, drawn = (SeatVectorEnv(20, illegal=way) for way in ("penalise", "random"))
+    for envs in (nearest, drawn):
+        envs.reset(seed=1)
+    observations = [envs.step(np.full(20, NUM_ACTIONS))[0] for envs in (nearest, drawn)]
+    assert (observations[0] != observations[1]).any(axis=1).sum() > 10
 
 
 def test_after_the_end_an_action_is_refused_also_if_illegal_actions_are_penalised():
