@@ -28,6 +28,7 @@ STATUSES = {"passed": "survived", "failed": "killed", "timed out": "timed out"}
 LONGEST = (1.0, 10.0)  # CPU seconds at each stage: tests that usually take longer are left out
 LAST = 1  # number of the last stage
 MEASURED = "measured.json"  # file of what the last run of tests measured
+MANY = 10  # number of mutants from which on it pays to find out which tests call their functions
 SECONDS = "seconds.json"  # file of the CPU seconds of tests
 
 
@@ -111,14 +112,16 @@ class TestRunner:
         """End the server process that runs the tests, and wait until it has ended."""
         self._server.__exit__(None, None, None)  # closes the pipes, at which the server ends, and waits for it
 
-    def measure(self, files: Sequence[str], longest: float, module: str) -> Stage:
+    def measure(self, files: Sequence[str], longest: float, module: str = "") -> Stage:
         """Run files of tests on the unchanged code; return a `Stage` with the CPU seconds and the calls of each test.
 
-        module: the module whose functions the tests may call. longest: tests that usually take more CPU seconds than
-        this are left out. Raises `UserError` if a test fails or takes too long.
+        module: the module whose functions the tests may call; if "", calls are not recorded, which takes several times
+        as long as the tests. longest: tests that usually take more CPU seconds than this are left out. Raises
+        `UserError` if a test fails or takes too long.
         """
         stage = Stage(files, self._time_tests(files), longest, Counter())
-        stage = stage._replace(callers=list_callers(self._run_unchanged(stage, module)["calls"]))
+        if module:
+            stage = stage._replace(callers=list_callers(self._run_unchanged(stage, module)["calls"]))
         self._run_unchanged(stage)  # as for a mutant
         return stage
 
@@ -202,7 +205,7 @@ def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan
     if not waiting:
         return
     random.Random(0).shuffle(waiting)  # so that the outcomes so far are a fair sample
-    stage = runner.measure(plan.files(number), LONGEST[number], module)
+    stage = runner.measure(plan.files(number), LONGEST[number], module if len(waiting) >= MANY else "")
     if number:
         stage = leave_out_quick(stage, plan)
     with _outcome_file(runner, module).open("a") as file:
