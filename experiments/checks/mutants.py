@@ -65,10 +65,10 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         "felicity_env/illegal.py": _plan("env", "illegal", "gymnasium pettingzoo_env"),
         "felicity_env/mask_wrapper.py": _plan("env", "mask_wrapper", "illegal api_suites"),
         "felicity_env/openspiel.py": _plan("env", "openspiel"),
-        "felicity_env/spaces.py": _plan("env", "pettingzoo_env gymnasium", "api_suites batch"),
+        "felicity_env/spaces.py": _plan("env", "spaces", "pettingzoo_env gymnasium api_suites batch"),
         "felicity_env/opponents.py": _plan("env", "learners gymnasium", "api_suites"),
         "felicity_env/batch.py": _plan("env", "batch", "faces_agree random_stream learners"),
-        "felicity_env/base_batch.py": _plan("env", "batch", "faces_agree random_stream learners state_check"),
+        "felicity_env/base_batch.py": _plan("env", "batch state_check", "faces_agree random_stream learners"),
         "felicity_env/buffers.py": _plan("env", "batch", "faces_agree learners gymnasium"),
         "felicity_env/learners.py": _plan("env", "learners", "gymnasium faces_agree"),
         "felicity_env/player.py": _plan(

@@ -719,6 +719,20 @@ def test_a_second_thread_in_a_step_is_refused_and_the_first_goes_on():
     batch.play_random(1)
 
 
+@pytest.mark.parametrize("num_games", [1, 2, 5])
+def test_two_threads_play_and_show_each_game_once(num_games):
+    one, two = (Batch(num_games, setup="small-2", seed=3, threads=threads) for threads in (1, min(2, MAX_THREADS)))
+    for _ in range(6):
+        one.play_random(3)
+        two.play_random(3)
+        assert contents(one) == contents(two)
+        actions = first_legal(one)
+        one.step(actions)
+        two.step(actions)
+        assert contents(one) == contents(two)
+        np.testing.assert_array_equal(one.privileged(), two.privileged())
+
+
 def test_threads_that_share_a_batch_get_an_error_or_play_whole_steps():
     batch, errors = Batch(256, seed=1), []
 
