@@ -628,7 +628,7 @@ def test_games_begin_at_given_positions_with_given_seeds():
     source = Batch(4, 5, seed=2)
     source.play_random(30)
     batch = Batch(4, 5, seed=99)
-    batch.start(source.states.copy(), source.game_seeds.copy())
+    batch.start(pickle.loads(pickle.dumps(source.states)), source.game_seeds.copy())
     assert batch.states.tobytes() == source.states.tobytes()
     assert batch.observations.tobytes() == source.observations.tobytes()
     assert batch.buffers.decisions.sum() == 0

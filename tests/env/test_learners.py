@@ -164,12 +164,15 @@ def test_the_learners_seat_goes_round_from_game_to_game():
     assert games.batch.episodes.min() > 3
 
 
-@pytest.mark.parametrize(("players", "seating"), [("ev random pass", [-1, 0, 1, 2]), ("ev", [-1, 0, 0, 0])])
+@pytest.mark.parametrize(
+    ("players", "seating"), [("ev random pass", [-1, 0, 1, 2]), ("ev random", [-1, 0, 1]), ("ev", [-1, 0, 0, 0])]
+)
 def test_players_sit_clockwise_from_the_learner_in_their_order(players, seating):
-    games = SingleLearnerGames(batch=Batch(6, 4, seed=2), players=players.split())
+    seats = len(seating)
+    games = SingleLearnerGames(batch=Batch(6, seats, seed=2), players=players.split())
     assert len(set(games.seats.tolist())) > 1
     for game, seat in enumerate(games.seats):
-        assert [games.games.seating[game, (seat + k) % 4] for k in range(4)] == seating
+        assert [games.games.seating[game, (seat + k) % seats] for k in range(seats)] == seating
 
 
 class Recorder(RandomPlayer):

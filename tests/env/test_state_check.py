@@ -211,7 +211,7 @@ def test_a_clone_that_lacks_an_array_or_whose_first_state_is_over_is_refused():
     batch = Batch(2, setup="small-2", seed=5, record=True, autoreset=False)
     batch.play_random(40)
     saved = batch.clone()
-    batch.restore(saved)
+    batch.restore(saved | {"decisions": np.full_like(saved["decisions"], MAX_DECISIONS)})
     with pytest.raises(ValueError, match="decisions of the saved games must be int64"):
         batch.restore({name: array for name, array in saved.items() if name != "decisions"})
     with pytest.raises(ValueError, match="the game is over"):
