@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from felicity_env.batch import Batch
-from felicity_env.buffers import MAX_DECISIONS
+from felicity_env.buffers import MAX_DECISIONS, observe_everything_parallel, play_parallel, play_random_parallel
 from felicity_env.game import HIDDEN, MAX_SEATS, NO_SEAT, NUM_ACTIONS, PASS, RABBIT, STATE, is_terminal, score
 from felicity_env.information import redact
 from felicity_env.kernel import MAX_THREADS
@@ -731,6 +731,21 @@ def test_two_threads_play_and_show_each_game_once(num_games):
         two.step(actions)
         assert contents(one) == contents(two)
         np.testing.assert_array_equal(one.privileged(), two.privileged())
+
+
+def test_three_threads_play_and_show_each_game_once_however_many_the_machine_has():
+    one, three = (Batch(7, setup="small-2", seed=3) for _ in range(2))
+    shown = np.empty((7, PRIVILEGED_SIZE), np.float32)
+    for _ in range(5):
+        actions = first_legal(one)
+        one.step(actions)
+        play_parallel(three.buffers, np.arange(7), actions, 3, three.settings)
+        assert contents(one) == contents(three)
+        one.play_random(2)
+        play_random_parallel(three.buffers, 2, 3, three.settings)
+        assert contents(one) == contents(three)
+        observe_everything_parallel(three.states, three.seats, 3, shown)
+        np.testing.assert_array_equal(shown, one.privileged())
 
 
 def test_threads_that_share_a_batch_get_an_error_or_play_whole_steps():

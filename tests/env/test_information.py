@@ -546,7 +546,7 @@ def test_two_worlds_with_the_same_public_past_but_other_hands_look_alike():
     assert [a == b for a, b in zip(*looks, strict=True)] == [True, False, True, True]
 
 
-@pytest.mark.parametrize("seat", [-1, 4, 1.0, "0", True])
+@pytest.mark.parametrize("seat", [-1, 4, 5, 1.0, "0", True])
 def test_a_seat_that_is_not_in_the_game_has_no_information_state(seat):
     setup = SETUPS["standard-4"]
     game = Game(setup, draw_deal(setup, 1))
