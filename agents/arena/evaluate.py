@@ -71,7 +71,8 @@ class Config(Workers, SeveralSetups):
         check_positive(
             self, *(name for name in ("sequential", "seconds_a_decision") if getattr(self, name) is not None)
         )
-        require(self.sequential is None or self.sequential < 1, "--sequential must be a gain in win share, less than 1")
+        gain = self.sequential
+        require(gain is None or gain < 1, f"--sequential must be a gain in win share, less than 1, not {gain}")
         super().__post_init__()
         make(self.code)
         check_players(self, "against")

@@ -43,8 +43,8 @@ class Config:
     player: str = "net"
     """Code of the policy: `net` is the network of this project, `net:PATH` that of a run folder."""
     decision: int | None = None
-    """Number of the decision to explain, counted from 1; `replay` shows it after position N - 1. Default: list all
-    decisions of the game."""
+    """Number of the decision to explain, counted from 1: decision 1 is taken in position 0 of `replay`. Default: list
+    all decisions of the game."""
     worlds: int = 400
     """Number of possible deals of the hidden cards (worlds) in which each plausible action is played to the end."""
     seed: int = 0

@@ -27,6 +27,7 @@ LEFT_OUT = ("runs", "build", "dist", "__pycache__", ".*")  # of the project's fo
 STATUSES = {"passed": "survived", "failed": "killed", "timed out": "timed out"}
 LONGEST = (1.0, 10.0)  # CPU seconds at each stage: tests that usually take longer are left out
 LAST = 1  # number of the last stage
+OUTDATED = -1  # stage of a mutant that has survived only tests that have changed since
 MEASURED = "measured.json"  # file of what the last run of tests measured
 MANY = 10  # number of mutants from which on it pays to find out which tests call their functions
 SECONDS = "seconds.json"  # file of the CPU seconds of tests
@@ -76,8 +77,8 @@ class TestRunner:
     """Copy of a project, with a server process that runs its tests. The end of a `with` block stops the server.
 
     folder: folder for the copy and the outcomes. libraries: modules that the server imports in advance. options:
-    command-line options for pytest. is_equivalent: function of a module and an outcome that tells whether no test can
-    notice the mutant; once it has survived the quick tests, it is not tested again.
+    command-line options for pytest. may_skip: function of a module and an outcome that tells whether a mutant that has
+    survived the quick tests need not be tested again.
     """
 
     __test__ = False  # no test, whatever its name looks like
@@ -89,9 +90,9 @@ class TestRunner:
         *,
         libraries: Sequence[str],
         options: Sequence[str] = (),
-        is_equivalent: Callable[[str, Outcome], bool] = lambda module, outcome: False,
+        may_skip: Callable[[str, Outcome], bool] = lambda module, outcome: False,
     ) -> None:
-        self.folder, self.options, self.is_equivalent = folder, options, is_equivalent
+        self.folder, self.options, self.may_skip = folder, options, may_skip
         shutil.rmtree(folder / "copy", ignore_errors=True)
         shutil.copytree(project, folder / "copy", ignore=shutil.ignore_patterns(*LEFT_OUT))
         environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str((folder / "copy").resolve())}
@@ -115,9 +116,9 @@ class TestRunner:
     def measure(self, files: Sequence[str], longest: float, module: str = "") -> Stage:
         """Run files of tests on the unchanged code; return a `Stage` with the CPU seconds and the calls of each test.
 
-        module: the module whose functions the tests may call; if "", calls are not recorded, which takes several times
-        as long as the tests. longest: tests that usually take more CPU seconds than this are left out. Raises
-        `UserError` if a test fails or takes too long.
+        module: the module whose functions the tests may call, or "". To record the calls takes several times as long as
+        the tests; with "" they are not recorded. longest: tests that usually take more CPU seconds than this are left
+        out. Raises `UserError` if a test fails or takes too long.
         """
         stage = Stage(files, self._time_tests(files), longest, Counter())
         if module:
@@ -126,7 +127,7 @@ class TestRunner:
         return stage
 
     def _time_tests(self, files: Sequence[str]) -> dict[str, float]:
-        """Return the CPU seconds of each test in some files; those of files that have not changed are stored."""
+        """Return the CPU seconds of each test in some files. Only files that have changed are timed again."""
         stored = self.folder / SECONDS
         known: dict[str, Any] = json.loads(stored.read_text()) if stored.exists() else {}
         digests = {file: _digest(self, [file]) for file in files}
@@ -195,9 +196,8 @@ class TestRunner:
 def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan, number: int) -> None:
     """Test the mutants of a module at stage `number` of its plan, and append each outcome to the file of the module.
 
-    A mutant is skipped if it has a stored outcome that is still valid, unless it survived an earlier stage and is not
-    known as equivalent. An outcome becomes invalid if the module has changed, or if the tests have changed and the
-    mutant survived without being equivalent. Docstrings and comments do not count.
+    A mutant is skipped if it has a stored outcome, unless it survived an earlier stage. The outcomes are deleted if the
+    module has changed, and survivors are tested again if the tests have changed. Docstrings and comments do not count.
     """
     kept = read_outcomes(runner, module, plan)
     outcomes = [(mutant, kept.get((mutant.operator, mutant.occurrence))) for mutant in mutants]
@@ -248,18 +248,18 @@ def _leave_out(stage: Stage, tests: Sequence[str]) -> Stage:
 def _is_waiting(runner: TestRunner, module: str, outcome: Outcome | None, number: int) -> bool:
     """Return whether a mutant must be tested at stage `number`: it has no outcome, or it survived an earlier stage.
 
-    A mutant that is known as equivalent is not tested at a later stage.
+    A survivor that the runner may skip does not wait.
     """
     if outcome is None:
         return True
-    return outcome.status == "survived" and outcome.stage < number and not runner.is_equivalent(module, outcome)
+    return outcome.status == "survived" and outcome.stage < number and not runner.may_skip(module, outcome)
 
 
 def read_outcomes(runner: TestRunner, module: str, plan: Plan) -> dict[tuple[str, int], Outcome]:
-    """Return the stored outcomes of a module's mutants that are still valid, by operator and occurrence.
+    """Return the stored outcomes of a module's mutants, by operator and occurrence.
 
-    The file of outcomes begins with digests of the module and of the tests. If a digest has changed, the file is
-    rewritten without the outcomes that may have changed.
+    The file of outcomes begins with digests of the module and of the tests. If the module has changed, the outcomes are
+    deleted; if the tests have changed, the stage of each survivor becomes `OUTDATED`.
     """
     file, now = _outcome_file(runner, module), [_digest(runner, [module]), _digest(runner, plan.files(LAST))]
     lines: list[Any] = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else [["", ""]]
@@ -267,7 +267,7 @@ def read_outcomes(runner: TestRunner, module: str, plan: Plan) -> dict[tuple[str
     if source != now[0]:
         outcomes = []
     elif tests != now[1]:
-        outcomes = [each for each in outcomes if each.status != "survived" or runner.is_equivalent(module, each)]
+        outcomes = [each._replace(stage=OUTDATED) if each.status == "survived" else each for each in outcomes]
     if [source, tests] != now:
         file.write_text("".join(f"{json.dumps(line)}\n" for line in [now, *outcomes]))
     return {(outcome.operator, outcome.occurrence): outcome for outcome in outcomes}

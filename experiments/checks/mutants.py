@@ -104,7 +104,8 @@ class Config:
     """Number of mutants that are drawn from those of the arena, and from those of the checks of given states. All
     mutants of the environment are tested."""
     modules: tuple[str, ...] = ()
-    """Modules to test, such as `game observation`; by default all. Only a command for all modules stores the result."""
+    """Modules to test, such as `game observation`; by default all. Only a command for all modules stores the result,
+    and only it runs all tests on mutants that are listed as equivalent."""
     out: Path = Path("runs/mutants")
     """Folder of the outcomes so far; the same command, given again, continues an interrupted check. It tests survivors
     again if the tests have changed. Commands that run at the same time need different folders."""
@@ -177,14 +178,17 @@ def summarise_module(runner: TestRunner, module: str, mutants: Sequence[Mutant],
     }
 
 
-def summarise_group(modules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the fraction of mutants that the tests noticed, with its 95 % interval, and the summaries of `modules`.
+def summarise_group(modules: Sequence[Mapping[str, Any]], *, is_sample: bool) -> dict[str, Any]:
+    """Return the fraction of mutants that the tests noticed, with the summaries of `modules`.
 
-    Equivalent mutants, which no test can notice, do not count in the fraction.
+    Equivalent mutants, which no test can notice, do not count in the fraction. is_sample: whether a sample of the
+    mutants was tested, so that the fraction has a 95 % interval.
     """
     noticed = sum(row["killed"] + row["timed_out"] for row in modules)
     survived = sum(row["survived"] for row in modules)
-    return {"noticed": estimate_rate([True] * noticed + [False] * survived), "modules": list(modules)}
+    rate = estimate_rate([True] * noticed + [False] * survived)
+    kept = rate if is_sample else {name: rate[name] for name in ("value", "trials")}
+    return {"noticed": kept, "modules": list(modules)}
 
 
 def find_faults(results: Mapping[str, Any]) -> Iterator[str]:
@@ -217,10 +221,11 @@ def main(config: Config) -> None:
     started, results, reasons = time.monotonic(), {}, read_equivalent()
     config.out.mkdir(parents=True, exist_ok=True)
 
-    def is_equivalent(module: str, outcome: Outcome) -> bool:
-        return find_reason(reasons, module, outcome) is not None
+    def may_skip(module: str, outcome: Outcome) -> bool:
+        """Return whether a mutant is equivalent and no result is stored, for which all tests meet it."""
+        return bool(config.modules) and find_reason(reasons, module, outcome) is not None
 
-    with lock_folder(config.out), TestRunner(PROJECT, config.out, **SERVER, is_equivalent=is_equivalent) as runner:
+    with lock_folder(config.out), TestRunner(PROJECT, config.out, **SERVER, may_skip=may_skip) as runner:
         chosen = {group: choose_mutants(group, config) for group in PLANS}
         for number in range(LAST + 1):
             for group, modules in chosen.items():
@@ -233,7 +238,7 @@ def main(config: Config) -> None:
             rows = [
                 summarise_module(runner, module, mutants, PLANS[group][module]) for module, mutants in modules.items()
             ]
-            results[group] = summarise_group(rows)
-    write_result("mutants", config, {"tool": tool_version(), "goal": GOAL, **results}, started=started)
+            results[group] = summarise_group(rows, is_sample=group in SAMPLED)
+    write_result("mutants", config, {"tool": tool_version(), "goal": GOAL, "groups": results}, started=started)
     if faults := list(find_faults(results)):
         raise UserError("\n".join(faults))

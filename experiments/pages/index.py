@@ -354,13 +354,13 @@ def _answer_soundness(results: Sequence[Result]) -> str:
 
 
 def _answer_mutants(results: Sequence[Result]) -> str:
-    """Return the fraction of mutants that the tests notice: of all of the environment, and of samples of the rest."""
-    groups, texts = results[0]["results"], []
-    for name, has_sample in (("environment", False), ("checks of given states", True), ("arena", True)):
-        noticed = groups[name]["noticed"]
-        interval = f" ({noticed['low']:.1%} to {noticed['high']:.1%})" if has_sample else ""
+    """Return the fraction of mutants of each group that the tests notice, for samples with its interval."""
+    groups, texts = results[0]["results"]["groups"], []
+    for name, group in groups.items():
+        noticed = group["noticed"]
+        interval = f" ({noticed['low']:.1%} to {noticed['high']:.1%})" if "low" in noticed else ""
         texts.append(f"{noticed['value']:.1%}{interval} of {noticed['trials']:,} mutants of the {name}")
-    equivalent = sum(row["equivalent"] for row in groups["environment"]["modules"])
+    equivalent = sum(row["equivalent"] for group in groups.values() for row in group["modules"])
     return f"noticed: {', '.join(texts)}; {equivalent} more are equivalent, each with its reason"
 
 

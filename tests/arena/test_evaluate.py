@@ -122,7 +122,7 @@ def test_the_sequential_test_finds_the_stronger_and_stops_early(tmp_path):
         (["ev", "--num-deals", "0"], "--num-deals"),
         (["ev", "--sequential", "0"], "--sequential must be positive, not 0"),
         (["ev", "--sequential", "-0.1"], "--sequential must be positive, not -0.1"),
-        (["ev", "--sequential", "5"], "--sequential must be a gain in win share, less than 1"),
+        (["ev", "--sequential", "5"], "--sequential must be a gain in win share, less than 1, not 5.0"),
         (["runs/nowhere"], "no player"),
         (["net@greedy"], "write net:greedy"),
         (["ev", "--against", "agents/net"], "--against: no player 'agents/net' (did you mean 'net:agents/net'?"),

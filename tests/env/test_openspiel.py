@@ -1,6 +1,7 @@
 """The game for OpenSpiel: its rules are ours, and its algorithms give the numbers that ours give."""
 
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -20,6 +21,13 @@ import pyspiel
 from open_spiel.python.algorithms import cfr, exploitability
 
 from experiments.exact.openspiel import TablePolicy, load_game
+
+
+def test_without_openspiel_the_import_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspiel", None)
+    monkeypatch.delitem(sys.modules, "felicity_env.openspiel")
+    with pytest.raises(ImportError, match=r"needs OpenSpiel: pip install 'felicity-env\[openspiel\]'"):
+        import_module("felicity_env.openspiel")
 
 
 @pytest.mark.parametrize("setup", [*SETUPS, *SMALL_SETUPS])
@@ -74,7 +82,7 @@ def test_chance_draws_a_seat_then_removed_cards_then_cards_of_the_dummy_each_onl
 def test_openspiel_is_told_how_long_a_game_may_be(setup):
     chosen = find_setup(setup)
     # Each bid is higher than the one before, and each seat may pass.
-    auction = sum([*chosen.mouse_cards]) * chosen.rounds + chosen.mice + chosen.seats
+    auction = sum(chosen.mouse_cards) * chosen.rounds + chosen.mice + chosen.seats
     assert load_game(setup).max_game_length() == chosen.rounds * (chosen.seats + auction)
 
 

@@ -34,12 +34,11 @@ def test_a_question_without_a_stored_result_is_not_measured_yet(monkeypatch, tmp
 
 
 def test_the_answer_about_mutants_has_an_interval_only_for_samples():
-    noticed = {"value": 0.975, "low": 0.95, "high": 0.99, "trials": 1200}
-    group = {"noticed": noticed, "modules": [{"equivalent": 3}, {"equivalent": 4}]}
-    results = dict.fromkeys(("environment", "checks of given states", "arena"), group)
-    assert index.ANSWERS["mutants"]([{"results": results}]) == (
-        "noticed: 97.5% of 1,200 mutants of the environment, 97.5% (95.0% to 99.0%) of 1,200 mutants of the checks "
-        "of given states, 97.5% (95.0% to 99.0%) of 1,200 mutants of the arena; "
+    noticed = {"value": 0.975, "trials": 1200}
+    whole = {"noticed": noticed, "modules": [{"equivalent": 3}, {"equivalent": 4}]}
+    sample = {"noticed": noticed | {"low": 0.95, "high": 0.99}, "modules": [{"equivalent": 0}]}
+    assert index.ANSWERS["mutants"]([{"results": {"groups": {"environment": whole, "arena": sample}}}]) == (
+        "noticed: 97.5% of 1,200 mutants of the environment, 97.5% (95.0% to 99.0%) of 1,200 mutants of the arena; "
         "7 more are equivalent, each with its reason"
     )
 

@@ -92,7 +92,9 @@ def test_outcomes_are_kept_until_the_module_changes_and_survivors_until_the_test
     (runner.folder / "copy/toy/rule.py").write_text(RULE.replace("Return the double.", "Double it."))
     assert run_toy(runner) == {"times": "killed", "to zero": "survived"}
     (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\nMORE = 1\n")
-    assert run_toy(runner) == {"times": "killed"}
+    assert run_toy(runner) == {"times": "killed", "to zero": "survived"}
+    outdated = {outcome.operator: outcome.stage for outcome in read_outcomes(runner, "toy/rule.py", PLAN).values()}
+    assert outdated == {"times": 0, "to zero": mutant_runs.OUTDATED}
     (runner.folder / "copy/toy/rule.py").write_text(RULE + "\nMORE = 1\n")
     assert run_toy(runner) == {}
 
@@ -109,16 +111,15 @@ def test_mutants_that_survive_the_quick_tests_meet_the_others(toy, tmp_path, mon
 
 
 @pytest.mark.linux("forks")
-def test_a_mutant_known_as_equivalent_is_tested_by_the_quick_tests_once(toy, tmp_path, monkeypatch):
+def test_a_survivor_that_may_be_skipped_meets_the_tests_as_soon_as_it_may_not(runner, monkeypatch):
     monkeypatch.setattr(mutant_runs, "mutate", change)
-    options = {"libraries": LIBRARIES, "is_equivalent": lambda module, outcome: outcome.operator == "to zero"}
-    with TestRunner(toy, tmp_path / "out", **options) as runner:
-        assert run_toy(runner, SURVIVING) == {"to zero": "survived"}
-        (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\nMORE = 1\n")
-        monkeypatch.setattr(mutant_runs, "mutate", None)
+    assert run_toy(runner, SURVIVING) == {"to zero": "survived"}
+    (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\n\ndef test_zero():\n    assert double(0) == 0\n")
+    for may_skip, stage in ((True, mutant_runs.OUTDATED), (False, 1)):
+        monkeypatch.setattr(runner, "may_skip", lambda module, outcome, may=may_skip: may)
         for number in range(2):
             run_mutants(runner, "toy/rule.py", [SURVIVING], PLAN, number)
-        assert [outcome.stage for outcome in read_outcomes(runner, "toy/rule.py", PLAN).values()] == [0]
+        assert [outcome.stage for outcome in read_outcomes(runner, "toy/rule.py", PLAN).values()] == [stage]
 
 
 @pytest.mark.linux("forks")
@@ -212,8 +213,9 @@ def test_equivalent_mutants_are_found_by_the_text_of_their_line():
 
 def test_equivalent_mutants_do_not_count():
     row = {"killed": 17, "timed_out": 2, "survived": 1, "equivalent": 100}
-    noticed = mutants.summarise_group([row])["noticed"]
+    noticed = mutants.summarise_group([row], is_sample=True)["noticed"]
     assert (noticed["value"], noticed["trials"]) == (0.95, 20)
+    assert mutants.summarise_group([row], is_sample=False)["noticed"] == {"value": 0.95, "trials": 20}
 
 
 def test_too_few_noticed_and_a_mutant_that_is_wrongly_listed_are_faults():
