@@ -7,11 +7,19 @@ from agents import make
 from agents.compiled import select_compiled
 from felicity_env import Batch, Player, View
 from felicity_env.game import MAX_SEATS
-from felicity_env.learners import LEARNER, LearningGames, OpponentError, SingleLearnerGames
+from felicity_env.learners import (
+    LEARNER,
+    NOT_COMPILED,
+    CompiledPlayers,
+    LearningGames,
+    OpponentError,
+    SingleLearnerGames,
+)
 from felicity_env.player import RandomPlayer
 from tests.support.helpers import COMPILED
 
 GAMES = 30 if COMPILED else 3
+NUMBERS = np.array([7, NOT_COMPILED, 0])  # of three players, of which the second is not compiled
 
 
 class Uncompiled:
@@ -99,6 +107,28 @@ def test_without_players_every_seat_learns_and_a_step_is_a_step_of_the_batch():
         assert (batch.observations == alone.observations).all()
         assert (games.rewards == alone.rewards).all()
         assert (games.terminated == alone.terminated).all()
+
+
+def test_before_the_first_step_no_learner_has_earned_anything():
+    games = LearningGames(Batch(3, 4, seed=1), [], seating=lambda indices: np.full((len(indices), MAX_SEATS), LEARNER))
+    games.rewards[:] = 5.0
+    games.begin()
+    assert not games.rewards.any()
+
+
+def test_compiled_code_is_told_the_number_of_the_player_in_each_seat():
+    told = []
+
+    def play(_buffers, _settings, _indices, loop):
+        told.append(loop.numbers[0].tolist())
+
+    seats, compiled = np.array([[1, LEARNER, 0, 1, 2]]), CompiledPlayers(play, NUMBERS)
+    LearningGames(Batch(1, 5, seed=1), [make("random")] * 3, seating=lambda _: seats, compiled=compiled).begin()
+    assert told[0] == [NOT_COMPILED, NOT_COMPILED, 7, NOT_COMPILED, 0]
+
+
+def test_no_compiled_player_has_the_number_that_stands_for_none():
+    assert NOT_COMPILED < 0
 
 
 def test_an_illegal_action_is_refused_and_no_game_moves():
