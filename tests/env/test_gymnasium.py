@@ -338,6 +338,16 @@ def test_only_the_games_with_an_illegal_action_are_terminated():
     assert infos["_final_info"].tolist() == terminated.tolist()
 
 
+def test_the_result_of_a_terminated_game_has_whole_numbers_and_a_win_share():
+    envs = SeatVectorEnv(2, 3, illegal="terminate")
+    envs.reset(seed=4)
+    *_, infos = envs.step(np.array([-1, -1]))
+    result = infos["final_info"]
+    assert {key: result[key].dtype.kind for key in FINAL_KEYS} == dict.fromkeys(FINAL_KEYS, "i") | {"win_share": "f"}
+    assert result["mice"].tolist() == [15, 15]
+    assert [len(observation) for observation in infos["final_obs"]] == [OBS_SIZE] * 2
+
+
 def test_an_illegal_action_in_one_game_of_the_vector_moves_no_game():
     envs = SeatVectorEnv(5)
     _, infos = envs.reset(seed=4)

@@ -125,11 +125,13 @@ def test_a_clone_goes_into_another_environment_of_the_same_setup_and_only_there(
     assert same(stranger.clone(), before)
 
 
-def test_a_clone_goes_into_an_environment_of_an_equal_setup_that_is_another_object():
-    first, second = (raw_env(setup=Setup(seats=2, mouse_cards=(6,), bank=27, rounds=2)) for _ in range(2))
+def test_clones_and_games_go_into_an_environment_of_an_equal_setup_that_is_another_object():
+    first, second, third = (raw_env(setup=Setup(seats=2, mouse_cards=(6,), bank=27, rounds=2)) for _ in range(3))
     first.reset(seed=1)
     second.restore(first.clone())
+    third.load(first.game)
     assert same(everything_shown(second), everything_shown(first))
+    assert same(everything_shown(third), everything_shown(first))
 
 
 def test_a_clone_can_be_pickled():
