@@ -1,4 +1,4 @@
-"""Bids up to the points of the cats that it sees plus 2.9 per hidden card; places cards at random.
+"""Bids up to the cats that it sees plus 2.9 per hidden card, less what a pass pays; places cards at random.
 
 It never changes, so win shares against it can be compared across versions and papers.
 """

@@ -45,8 +45,8 @@ GROUPS = {
         "soundness": Verb("experiments.checks.soundness", "Are the statistics of the arena correct?"),
     },
     "builds": {
-        "reference": Verb("experiments.recipes.reference", "Train the reference player from nothing."),
-        "tune": Verb("experiments.recipes.tune", "Which weights make the best `tuned` player?"),
+        "reference": Verb("experiments.builds.reference", "Train the reference player from nothing."),
+        "tune": Verb("experiments.builds.tune", "Which weights make the best `tuned` player?"),
     },
     "pages": {
         "pages": Verb("experiments.pages.render", "Render the tables of the README and the documentation."),

@@ -67,7 +67,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     "experiments": (
         ("__init__", "questions", "results", "runs", "gpu"),
         ("game",),
-        ("checks", "recipes", "speed", "strength"),
+        ("checks", "builds", "speed", "strength"),
         ("cuda", "exact", "training"),
         ("pages",),
         ("__main__",),

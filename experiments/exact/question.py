@@ -17,9 +17,9 @@ from rich.console import Console
 
 from agents.registry import check_players
 from agents.tools.settings import check_at_least, check_seeds
+from experiments.builds.reference import RECIPE
 from experiments.exact.equilibria import solve_last_rounds, solve_setup
 from experiments.exact.learning import measure_response, train_with_curve
-from experiments.recipes.reference import RECIPE
 from experiments.results import write_result
 from experiments.strength import exploit
 from felicity_env.setups import SETUPS, find_setup

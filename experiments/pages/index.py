@@ -106,8 +106,7 @@ def _answer_budget(results: Sequence[Result]) -> str:
 
 
 def _answer_exploit(results: Sequence[Result]) -> str:
-    ordered = sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
-    gains = (f"{stored['results']['gain']['value']:+.2f} against {_describe_target(stored)}" for stored in ordered)
+    gains = (f"{stored['results']['gain']['value']:+.2f} against {_describe_target(stored)}" for stored in results)
     return f"at least by this much win share over par: {', '.join(gains)}"
 
 
@@ -198,9 +197,9 @@ def _answer_anatomy(results: Sequence[Result]) -> str:
     card = max(abs(effect["value"]) for effect in row["holding_win_share"])
     prices = [price["value"] for price in row["if_price"]]
     return (
-        f"a seat: its position in the first round changes the win share by up to {by_player}, and no position is good "
-        f"for all players. A card: at most {card:.3f} win share (4 x `ev`). The last mouse card: with "
-        f"{len(prices) - 1} mice on it instead of none, prices are {prices[-1]:.1f} instead of {prices[0]:.1f}"
+        f"a seat: its position in the first round changes the win share by up to {by_player}, and "
+        f"{_describe_good_positions(tables)}. A card: at most {card:.3f} win share (4 x `ev`). The last mouse card: "
+        f"with {len(prices) - 1} mice on it instead of none, prices are {prices[-1]:.1f} instead of {prices[0]:.1f}"
     )
 
 
@@ -210,6 +209,20 @@ def _position_effects(tables: Sequence[Result], code: str) -> list[float]:
     There is a number for each setup and each position in the first round.
     """
     return [abs(effect["value"]) for row in tables if row["player"] == code for effect in row["win_share"]]
+
+
+def _describe_good_positions(tables: Sequence[Result]) -> str:
+    """Return text on the positions in the first round at which all players win more than par, clear of the interval."""
+    by_setup: dict[str, list[Sequence[Result]]] = {}
+    for row in tables:
+        by_setup.setdefault(row["setup"], []).append(row["win_share"])
+    good = [
+        f"position {position + 1} of `{setup}`"
+        for setup, by_player in by_setup.items()
+        for position, effects in enumerate(zip(*by_player, strict=True))
+        if all(effect["low"] > 0 for effect in effects)
+    ]
+    return f"only {', '.join(good)} is good for all players" if good else "no position is good for all players"
 
 
 def _answer_progress(results: Sequence[Result]) -> str:
@@ -411,8 +424,9 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
         "a seat is shown the same in the true game and in all worlds that it holds possible",
         {
             "pairs": "pairs of a position and a seat",
+            "worlds other": "worlds other than the true one",
             "worlds in": "worlds in full games",
-            "compared": "after more steps",
+            "compared": "comparisons after further steps",
         },
     ),
     "malformed": _answer_check(

@@ -6,7 +6,8 @@ from typing import Any
 from agents.arena.report import list_win_shares
 from agents.mixture import REFERENCE, load_policy_player
 from agents.tools.markdown import format_estimate, format_table
-from experiments.pages.results import NOT_MEASURED, STRANGERS, format_source, read_exploits, render_exploits
+from experiments.pages.results import NOT_MEASURED, STRANGERS, read_exploits, render_exploits
+from experiments.pages.source import format_source
 from experiments.results import RESULTS, read_result
 from felicity_env import OBS_SIZE
 

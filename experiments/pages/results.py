@@ -1,32 +1,17 @@
 """Tables of the pages, generated from stored results; each function `render_*` returns one table as Markdown."""
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from agents.arena.report import list_win_shares
 from agents.tools.markdown import format_estimate, format_table
+from experiments.pages.source import format_source
 from experiments.results import RESULTS, read_result
 from experiments.strength.ladder import LADDER, REFERENCE
 
 NOT_MEASURED = "Not measured yet."  # of a question whose result is not stored yet
 STRANGERS = "experiments.strength.stranger_players:"  # the module of the strangers, which a page leaves out
-
-
-def format_source(stored: Mapping[str, Any]) -> str:
-    """Format the origin of a stored result as text: the command to repeat it, the commit and the machine.
-
-    If the command had another form when the result was measured, the text also shows that form.
-    """
-    machine, old = stored["machine"], stored["command"]
-    command = re.sub(r"experiments\.(\w+)", lambda match: f"experiments {match[1].replace('_', '-')}", old)
-    command = command.replace("--num-blocks", "--num-deals")
-    if "algorithm" in stored["config"] and "--algorithm" not in command:  # the default was another one
-        command += f" --algorithm {stored['config']['algorithm']}"
-    then = "" if command == old else f" as `{old}`"
-    where = f"{machine['cores']} cores of {machine['processor']}" + (f", {machine['gpu']}" if "gpu" in machine else "")
-    return f"`{command}` (measured at commit {stored['commit']}{then}, {where})"
 
 
 def format_percent(fraction: Mapping[str, float]) -> str:
@@ -331,7 +316,7 @@ def render_speed() -> str:
         ("MaskablePPO, against games in which nothing happens: compiled opponents", training["compiled_to_empty"], 2),
         ("... snapshot opponents", training["snapshots_to_empty"], 2),
         ("... the default mix", training["default_to_empty"], 2),
-        ("decisions learned per second, default run", training["decisions_per_second"]["default"], 0),
+        ("decisions learned per second, default run of `maskable-ppo`", training["decisions_per_second"]["default"], 0),
     ]
     rows = [(name, format_estimate(value, digits)) for name, value, digits in estimates]
     rows += [

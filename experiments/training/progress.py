@@ -18,7 +18,7 @@ from rich.console import Console
 
 from agents.tasks.options import Workers
 from agents.tools.settings import OneSetup, check_at_least, check_seeds
-from experiments.recipes.reference import choose_members, list_settings, write_mixture
+from experiments.builds.reference import choose_members, list_settings, write_mixture
 from experiments.results import write_result
 from experiments.runs import train_runs
 from experiments.strength import exploit, probe

@@ -223,7 +223,7 @@ class Batch(BaseBatch[Tensor]):
     def encode(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Return the observation and the action mask of the seat to act in each of K states that were kept.
 
-        A state takes a sixth of the memory of its observation. states: int16 [K, numbers of a state], such as copies of
+        A state takes a fifth of the memory of its observation. states: int16 [K, numbers of a state], such as copies of
         `states`, in each of which a seat is to act. Returns observations [K, OBS_SIZE] and action masks, int8 [K,
         NUM_ACTIONS], stored by columns.
         """

@@ -11,7 +11,7 @@ import pytest
 from agents.tools.provenance import WITHOUT_INFLUENCE
 from experiments.__main__ import list_questions, main
 from experiments.pages import index, render
-from experiments.pages.results import format_source
+from experiments.pages.source import format_source
 from experiments.questions import GROUPS, QUESTIONS
 from experiments.results import RESULTS, read_result
 
@@ -73,11 +73,20 @@ def test_minutes_count_training_runs_that_a_measurement_found_finished():
 
 
 def test_the_source_of_a_result_is_a_command_that_can_be_given_now():
-    stored = {"commit": "abc", "machine": {"cores": 2, "processor": "X"}, "config": {"algorithm": "selfplay"}}
+    config = {"algorithm": "maskable-ppo", "num_deals": 3, "seeds": [0, 1, 2], "workers": 99}
+    stored = {"commit": "abc", "machine": {"cores": 2, "processor": "X"}, "config": config}
     old = "python -m experiments.first_player --num-blocks 3"
-    now = "python -m experiments first-player --num-deals 3 --algorithm selfplay"
+    now = "python -m experiments first-player --num-deals 3 --algorithm maskable-ppo"
     assert format_source(stored | {"command": old}) == f"`{now}` (measured at commit abc as `{old}`, 2 cores of X)"
     assert format_source(stored | {"command": now}) == f"`{now}` (measured at commit abc, 2 cores of X)"
+
+
+def test_the_command_of_a_source_names_settings_whose_defaults_have_changed():
+    config = {"total_timesteps": 7, "variants": ["base", "others' mice unseen"], "out": "elsewhere"}
+    stored = {"commit": "abc", "machine": {"cores": 2, "processor": "X"}, "config": config}
+    command = "python -m experiments ablation"
+    now = f"""{command} --total-timesteps 7 --variants base "others' mice unseen\""""
+    assert format_source(stored | {"command": command}).startswith(f"`{now}` (measured")
 
 
 def test_the_list_shows_every_question_in_its_group(capsys):

@@ -7,7 +7,7 @@ import pytest
 import agents
 from agents.network import NetworkPlayer
 from agents.policy_search import load_critic
-from experiments.recipes import reference
+from experiments.builds import reference
 from experiments.strength import exploit
 from experiments.training import progress
 from train.config import read_config

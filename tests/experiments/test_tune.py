@@ -11,7 +11,7 @@ import agents
 from agents.arena.blocks import play_blocks
 from agents.tools.files import UserError
 from experiments import results
-from experiments.recipes import tune
+from experiments.builds import tune
 from felicity_env.setups import SETUPS, standard_setup
 
 SMALL = tune.Config(num_players=(3,), starts=2, rounds=1, generations=2, population=4, num_deals=8, workers=1)
