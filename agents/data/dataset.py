@@ -52,8 +52,8 @@ class Config(Workers, OneSetup):
     num_games: int = 100_000
     """Number of games."""
     seed: int = 0
-    """Seed of the deals, the seats of the players and their randomness; game k is dealt as game k of a `Batch` with this
-    seed."""
+    """Seed of the deals, the seats of the players and their randomness; game k is dealt as game k of a `Batch` with
+    this seed."""
     probabilities: bool = True
     """Store the probability of each action of networks; without it they play in about half the time."""
     workers: int = 1

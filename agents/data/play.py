@@ -22,7 +22,7 @@ _VIEWED_AT_ONCE = 64  # games whose positions are in memory at once
 def play_games(
     codes: Sequence[str], setup: Setup, games: range, *, seed: int, with_probabilities: bool = True
 ) -> Dataset:
-    """Play the games with some numbers, and return them; game k has deal and seed of game k of a `Batch`.
+    """Play the games with some numbers, and return them; game k has deal and seed of game k of a `Batch` with `seed`.
 
     codes: codes of the players. with_probabilities: store the probability of each action of players that have
     `probabilities`, as networks do. Raises `PlayerError` if a player raises an exception or plays an illegal action.
