@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from agents.tools.files import UserError, lock_folder
 from agents.tools.settings import check_positive, require
-from experiments.checks.mutant_runs import LAST, Outcome, Plan, TestRunner, read_outcomes, run_mutants
+from experiments.checks.mutant_runs import LAST, OUTDATED, Outcome, Plan, TestRunner, read_outcomes, run_mutants
 from experiments.checks.mutations import Mutant, list_mutants, tool_version
 from experiments.checks.soundness import estimate_rate
 from experiments.results import PROJECT, write_result
@@ -105,7 +105,7 @@ class Config:
     mutants of the environment are tested."""
     modules: tuple[str, ...] = ()
     """Modules to test, such as `game observation`; by default all. Only a command for all modules stores the result,
-    and only it runs all tests on mutants that are listed as equivalent."""
+    and only it runs tests on mutants that are listed as equivalent: the quick ones."""
     out: Path = Path("runs/mutants")
     """Folder of the outcomes so far; the same command, given again, continues an interrupted check. It tests survivors
     again if the tests have changed. Commands that run at the same time need different folders."""
@@ -222,8 +222,9 @@ def main(config: Config) -> None:
     config.out.mkdir(parents=True, exist_ok=True)
 
     def may_skip(module: str, outcome: Outcome) -> bool:
-        """Return whether a mutant is equivalent and no result is stored, for which all tests meet it."""
-        return bool(config.modules) and find_reason(reasons, module, outcome) is not None
+        """Return whether a mutant is listed as equivalent, and has survived the quick tests if a result is stored."""
+        has_met_quick_tests = outcome.stage > OUTDATED
+        return (has_met_quick_tests or bool(config.modules)) and find_reason(reasons, module, outcome) is not None
 
     with lock_folder(config.out), TestRunner(PROJECT, config.out, **SERVER, may_skip=may_skip) as runner:
         chosen = {group: choose_mutants(group, config) for group in PLANS}
