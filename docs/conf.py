@@ -41,7 +41,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#:\s]+)(#[^)]*)?\)")
 def include_pages(app: Sphinx, name: str, source: list[str]) -> None:
     """Replace each line `This page is [NAME](PATH).` by the page at PATH.
 
-    A line `This page begins with [NAME](PATH#END).` is replaced by the part before END.
+    A line `This page begins with [NAME](PATH#END).` is replaced by the part before the heading with the anchor END.
     """
     line = r"^This page (?:is|begins with) \[[^]]+\]\(([^)#]+)#?([^)]*)\)\.$"
     source[0] = re.sub(line, _read_page, source[0], flags=re.MULTILINE)
@@ -49,7 +49,10 @@ def include_pages(app: Sphinx, name: str, source: list[str]) -> None:
 
 def _read_page(match: re.Match[str]) -> str:
     path = (DOCS / match[1]).resolve()
-    text = path.read_text().split(f"\n## {match[2]}\n")[0] if match[2] else path.read_text()
+    text = path.read_text()
+    if match[2]:
+        heading = match[2].replace("-", " ")
+        text = re.split(rf"\n## {heading}\n", text, flags=re.IGNORECASE)[0]
     return LINK.sub(lambda link: _move_link(link, path.parent), text)
 
 
