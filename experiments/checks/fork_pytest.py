@@ -25,7 +25,8 @@ REWRITTEN = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"  
 OPTIONS = ("-x", "-q", "--tb=line", "--assert=plain", "-W", REWRITTEN, "-o", "addopts=")  # messages do not matter
 PLUGINS = ("-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin")
 STARTING = 30  # CPU seconds for imports and collection
-SLACK, FACTOR = 2, 5  # a test may take FACTOR times its usual CPU time, and SLACK seconds
+FACTOR = 5  # a test may take this many times its usual CPU time, and in addition
+SLACK = 20  # CPU seconds, for it may be the first to compute what it shares with others
 WALL_FACTOR = 20  # a run may take this many times its usual CPU time, for it may wait or have little of the machine
 MEMORY = 12 << 30  # bytes of address space
 POLL = 0.005  # seconds between two looks at the fork
