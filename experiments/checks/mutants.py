@@ -105,7 +105,7 @@ class Config:
     mutants of the environment are tested."""
     modules: tuple[str, ...] = ()
     """Modules to test, such as `game observation`; by default all. Only a command for all modules stores the result,
-    and only it runs tests on mutants that are listed as equivalent: the quick ones."""
+    and only it runs the quick tests again, if they have changed, on mutants that are listed as equivalent."""
     out: Path = Path("runs/mutants")
     """Folder of the outcomes so far; the same command, given again, continues an interrupted check. It tests survivors
     again if the tests have changed. Commands that run at the same time need different folders."""
@@ -222,7 +222,10 @@ def main(config: Config) -> None:
     config.out.mkdir(parents=True, exist_ok=True)
 
     def may_skip(module: str, outcome: Outcome) -> bool:
-        """Return whether a mutant is listed as equivalent, and has survived the quick tests if a result is stored."""
+        """Return whether a mutant that is listed as equivalent needs no more tests.
+
+        If a result is stored, it needs the quick tests of today.
+        """
         has_met_quick_tests = outcome.stage > OUTDATED
         return (has_met_quick_tests or bool(config.modules)) and find_reason(reasons, module, outcome) is not None
 

@@ -28,9 +28,10 @@ def format_source(stored: Mapping[str, Any]) -> str:
 
 
 def _list_missing_options(command: str, config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the options that a command needs besides its own, so that it has the given settings: {name: value}.
+    """Yield the options that a command lacks to have the settings of a stored result.
 
-    A setting needs one if its value is not the default, and if it can change what is measured.
+    A setting needs an option if its value is not the default, and if it can change what is measured. config: the
+    settings, {name: value}.
     """
     words = shlex.split(command)
     question = next((word for word in words if word in QUESTIONS), None)
