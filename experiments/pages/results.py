@@ -8,7 +8,7 @@ from agents.arena.report import list_win_shares
 from agents.tools.markdown import format_estimate, format_table
 from experiments.pages.source import format_source
 from experiments.results import RESULTS, read_result
-from experiments.strength.ladder import LADDER, REFERENCE
+from experiments.strength.ladder import LADDER, REFERENCE, read_win_shares
 
 NOT_MEASURED = "Not measured yet."  # of a question whose result is not stored yet
 STRANGERS = "experiments.strength.stranger_players:"  # the module of the strangers, which a page leaves out
@@ -266,13 +266,13 @@ def render_anatomy() -> str:
 def render_first_player(algorithm: str) -> str:
     """Return a Markdown table of the win shares that default training runs reach, with a row for each training seed."""
     stored = read_result(f"first_player_{algorithm}")
-    runs, ev = stored["results"]["runs"], stored["results"]["ev"]
-    codes = list(runs[0]["results"][0]["win_share"])
+    runs = stored["results"]["runs"]
+    codes, ev = list(runs[0]["results"][0]["win_share"]), read_win_shares("ev", "standard-4")
     rows: list[tuple[object, ...]] = []
     for run in runs:
         win_shares = run["results"][0]["win_share"].values()
         rows.append((run["seed"], *map(format_estimate, win_shares), f"{run['minutes']:.1f}"))
-    rows.append(("`ev` instead", *(f"{ev[code]:.3f}" if code in ev else "" for code in codes), ""))
+    rows.append(("`ev` instead", *(format_estimate(ev[code]) if code in ev else "" for code in codes), ""))
     return _with_source(("seed", *(f"against 3 x `{code}`" for code in codes), "minutes"), rows, stored)
 
 

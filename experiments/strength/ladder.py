@@ -10,8 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from agents.arena import tournament
+from agents.arena.report import list_win_shares
 from agents.tools.seeds import SEEDS
-from experiments.results import store
+from experiments.results import read_result, store
 
 SHOWN_PLOTS = ("cross_table", "ratings")  # plots that are stored with the result; the folder of the tournament has all
 LADDER = ("pass", "random", "greedy", "anchor", "ev", "tuned", "mc:100", "ismcts:100")  # weakest first
@@ -34,6 +35,15 @@ class Config(tournament.Config):
     """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
     out: Path = Path("runs/ladder")
     """Folder of the tournament; the same command, given again, continues an interrupted tournament."""
+
+
+def read_win_shares(player: str, setup: str) -> dict[str, dict[str, float]]:
+    """Read what one player of the ladder wins alone against copies of each other, from the stored tournament.
+
+    setup: name of the setup. Returns {code of the other player: win share with its interval}.
+    """
+    win_shares = list_win_shares(read_result("ladder")["results"], setup)
+    return {rest: win_share for (one, rest), win_share in win_shares.items() if one == player}
 
 
 def main(config: Config) -> None:

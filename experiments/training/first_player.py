@@ -14,12 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from agents.arena.report import list_win_shares
 from agents.tasks.options import Workers
 from agents.tools.settings import OneSetup, check_seeds
-from experiments.results import read_result, write_result
+from experiments.results import write_result
 from experiments.runs import train_runs
-from felicity_env import Setup
+from experiments.strength.ladder import read_win_shares
 from felicity_env.setups import setup_name
 from train.algorithms import ALGORITHMS, load_trainer
 
@@ -45,7 +44,7 @@ class Config(Workers, OneSetup):
             raise ValueError(f"--algorithm must be one of {', '.join(ALGORITHMS)}, not {self.algorithm}")
 
 
-def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, float], path: Path, *, seats: int) -> None:
+def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, Any], path: Path, *, seats: int) -> None:
     """Plot the learning curves (win share against decisions) of all training seeds, with a panel for each opponent.
 
     ev: win shares of the player `ev` against the same opponents, drawn as lines to compare with. seats: number of
@@ -60,18 +59,12 @@ def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, float], path: Path,
             axis.plot([p["timesteps"] / 1e6 for p in run["curve"]], win_shares, label=f"seed {run['seed']}")
         axis.axhline(runs[0]["results"][0]["par"], color="grey", linestyle=":", label="par")
         if code in ev:
-            axis.axhline(ev[code], color="black", linestyle="--", label="ev in its place")
+            axis.axhline(ev[code]["value"], color="black", linestyle="--", label="ev in its place")
         axis.set(title=f"one against {seats - 1} {code}", xlabel="million decisions", ylim=(0, 1))
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("win share")
     axes[0].legend(loc="lower right")
     figure.savefig(path, dpi=110)
-
-
-def read_ev_win_shares(setup: Setup) -> dict[str, float]:
-    """Read the win shares of the player `ev` against copies of each other player from the result of `ladder`."""
-    win_shares = list_win_shares(read_result("ladder")["results"], setup_name(setup))
-    return {rest: estimate["value"] for (one, rest), estimate in win_shares.items() if one == "ev"}
 
 
 def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
@@ -92,7 +85,7 @@ def main(config: Config) -> None:
     wanted = [(config.out / f"{stem}-seed{seed}", each) for seed, each in settings.items()]
     trained = train_runs(wanted, **config.spread)
     runs = [{"seed": seed, **run} for seed, run in zip(settings, trained, strict=True)]
-    results = {"summary": summarise(runs), "ev": read_ev_win_shares(setup), "runs": runs}
+    results = {"summary": summarise(runs), "runs": runs}
     name = f"first_player_{config.algorithm}"
     path = write_result(name, config, results, started=started, question="first-player")
-    plot(runs, results["ev"], path.with_suffix(".png"), seats=setup.seats)
+    plot(runs, read_win_shares("ev", setup_name(setup)), path.with_suffix(".png"), seats=setup.seats)
