@@ -76,7 +76,7 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
         ),
         "felicity_env/turn.py": _plan("env", "batch", "pettingzoo_env faces_agree"),
     },
-    "checks of given states": {"felicity_env/state_check.py": _plan("env", "state_check")},
+    "checks of given states": {"felicity_env/state_check.py": _plan("env", "state_check state_fields")},
     "arena": {
         "agents/arena/blocks.py": _plan("arena", "blocks chance", "failures tournament"),
         "agents/arena/estimates.py": _plan("arena", "estimates", "ratings tournament"),
