@@ -183,7 +183,7 @@ def _has_own_cards(state, seat):
         if slot_owner(state, slot) == seat and state.row[slot] >= 0:
             known, count = known | 1 << state.row[slot], count + 1
     unknown = count_cards(state.deck) - count
-    masked = (removed == HIDDEN) + _hides_card(state, seat)
+    masked = int(removed == HIDDEN) + int(_hides_card(state, seat))  # in plain Python, NumPy adds bools as "or"
     is_possible = unknown >= masked if hand == HIDDEN else unknown == masked
     return is_possible and known & ~state.deck == 0 and count_cards(known) == count
 

@@ -222,9 +222,9 @@ def main(config: Config) -> None:
     config.out.mkdir(parents=True, exist_ok=True)
 
     def may_skip(module: str, outcome: Outcome) -> bool:
-        """Return whether a mutant that is listed as equivalent needs no more tests.
+        """Return whether a mutant is listed as equivalent and needs no more tests.
 
-        If a result is stored, it needs the quick tests of today.
+        If the result is stored, it needs the quick tests of today.
         """
         has_met_quick_tests = outcome.stage > OUTDATED
         return (has_met_quick_tests or bool(config.modules)) and find_reason(reasons, module, outcome) is not None

@@ -6,9 +6,11 @@ from typing import Any
 
 from agents.arena.report import list_win_shares
 from agents.tools.markdown import format_estimate, format_table
+from agents.tools.settings import OneSetup
 from experiments.pages.source import format_source
 from experiments.results import RESULTS, read_result
 from experiments.strength.ladder import LADDER, REFERENCE, read_win_shares
+from felicity_env.setups import setup_name
 
 NOT_MEASURED = "Not measured yet."  # of a question whose result is not stored yet
 STRANGERS = "experiments.strength.stranger_players:"  # the module of the strangers, which a page leaves out
@@ -266,14 +268,16 @@ def render_anatomy() -> str:
 def render_first_player(algorithm: str) -> str:
     """Return a Markdown table of the win shares that default training runs reach, with a row for each training seed."""
     stored = read_result(f"first_player_{algorithm}")
-    runs = stored["results"]["runs"]
-    codes, ev = list(runs[0]["results"][0]["win_share"]), read_win_shares("ev", "standard-4")
+    runs, chosen = stored["results"]["runs"], {name: stored["config"][name] for name in ("num_players", "setup")}
+    setup = OneSetup(**chosen).chosen_setup
+    codes, ev = list(runs[0]["results"][0]["win_share"]), read_win_shares("ev", setup_name(setup))
     rows: list[tuple[object, ...]] = []
     for run in runs:
         win_shares = run["results"][0]["win_share"].values()
         rows.append((run["seed"], *map(format_estimate, win_shares), f"{run['minutes']:.1f}"))
     rows.append(("`ev` instead", *(format_estimate(ev[code]) if code in ev else "" for code in codes), ""))
-    return _with_source(("seed", *(f"against 3 x `{code}`" for code in codes), "minutes"), rows, stored)
+    others = setup.seats - 1
+    return _with_source(("seed", *(f"against {others} x `{code}`" for code in codes), "minutes"), rows, stored)
 
 
 def render_ablation() -> str:

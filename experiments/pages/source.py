@@ -28,7 +28,7 @@ def format_source(stored: Mapping[str, Any]) -> str:
 
 
 def _list_missing_options(command: str, config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the options that a command lacks to have the settings of a stored result.
+    """Yield the options that must be added to a command so that it has the settings of a stored result.
 
     A setting needs an option if its value is not the default, and if it can change what is measured. config: the
     settings, {name: value}.

@@ -38,7 +38,7 @@ class Config(tournament.Config):
 
 
 def read_win_shares(player: str, setup: str) -> dict[str, dict[str, float]]:
-    """Read what one player of the ladder wins alone against copies of each other, from the stored tournament.
+    """Read from the stored tournament the win shares of one player alone against copies of each other player.
 
     setup: name of the setup. Returns {code of the other player: win share with its interval}.
     """

@@ -44,7 +44,7 @@ class Config(Workers, OneSetup):
             raise ValueError(f"--algorithm must be one of {', '.join(ALGORITHMS)}, not {self.algorithm}")
 
 
-def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, Any], path: Path, *, seats: int) -> None:
+def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, Mapping[str, float]], path: Path, *, seats: int) -> None:
     """Plot the learning curves (win share against decisions) of all training seeds, with a panel for each opponent.
 
     ev: win shares of the player `ev` against the same opponents, drawn as lines to compare with. seats: number of
