@@ -184,7 +184,7 @@ def test_matches_of_different_codes_setups_or_weights_have_different_folders(tmp
 
 @pytest.mark.linux("only POSIX systems send SIGTERM to a process that can end well")
 def test_a_signal_to_end_stops_a_tournament_as_ctrl_c_does(tmp_path):
-    words = ["--players", "anchor", "mc:50", "--num-players", "3", "--num-deals", "10000", "--deals-per-part", "1"]
+    words = ["--players", "anchor", "random", "--num-players", "3", "--num-deals", "10000", "--deals-per-part", "1"]
     command = [sys.executable, "-m", "agents", "tournament", *words, "--workers", "2", "--out", str(tmp_path / "out")]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: any(tmp_path.rglob("*.npz")), seconds=120)
