@@ -142,7 +142,7 @@ def test_an_illegal_answer_forfeits_the_game_and_is_counted_and_said(tmp_path, c
     assert alone["measures"]["forfeits"]["value"] == 1
     assert alone["measures"]["win_share"]["value"] == 0
     assert alone["measures_of_rest"]["win_share"]["value"] == 0.5
-    games = 6 * DEALS
+    games = 2 * 3 * DEALS  # alone and as two of three, and each in three seat rotations
     said = f"Cheats forfeited {games} of its {games} games by an illegal action; the first:"
     assert said in capsys.readouterr().err
     assert said in (tmp_path / "report.md").read_text()
