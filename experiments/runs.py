@@ -5,13 +5,12 @@ On a cluster the folder of a run travels: a node unpacks it, trains the run to i
 
 import io
 import json
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,20 +21,28 @@ from agents.checkpoint_file import CURVE
 from agents.registry import list_files
 from agents.tasks.run import run_tasks
 from agents.tools.files import UserError, check_same_settings
-from agents.tools.startup import INTERRUPTED
+from experiments.processes import TrainingProcesses
 from train.config import Config
 from train.storage import CONFIG, EVALUATION, create_run_folder
 
 
-def train_run(folder: Path, config: Config, *, quiet: bool = False) -> dict[str, Any]:
+def train_run(folder: Path, config: Config) -> dict[str, Any]:
     """Train a run in `folder` to its end; return its settings, commit, minutes, evaluation and learning curve.
 
-    A finished run is only read; an interrupted run is resumed. quiet: write the output of the process to FOLDER.log.
-    Raises `UserError` if training fails or the folder holds a run with other settings, and `KeyboardInterrupt` after
-    Ctrl-C.
+    A finished run is only read; an interrupted run is resumed. Raises `UserError` if training fails or the folder holds
+    a run with other settings, and `KeyboardInterrupt` after Ctrl-C, when the run has been saved.
+    """
+    (result,) = train_runs([(folder, config)], workers=1)
+    return result
+
+
+def _finish_and_read(processes: TrainingProcesses, folder: Path, config: Config, *, quiet: bool) -> dict[str, Any]:
+    """Train a run, if it is not finished, in one of `processes`; return what `train_run` returns.
+
+    quiet: write the output of the process to FOLDER.log.
     """
     if not _is_finished(folder, config):
-        _resume(folder, config, folder.with_name(folder.name + ".log") if quiet else None)
+        processes.train(folder, config, folder.with_name(folder.name + ".log") if quiet else None)
     stored = json.loads((folder / CONFIG).read_text())
     evaluation = json.loads((folder / EVALUATION).read_text())
     return {
@@ -67,17 +74,23 @@ def train_runs(
     """Train a run for each pair of folder and settings, and yield the results of the runs in the same order.
 
     workers: number of runs that are trained at the same time. ray: cluster that trains them, as in `open_pool`. A
-    result is the dictionary that `train_run` returns.
+    result is the dictionary that `train_run` returns. After Ctrl-C, or if the caller ends early, the runs that are
+    being trained save and stop; after an error they go on to their ends. No others start.
     """
     if ray is not None:
         _train_on_cluster(runs, workers, ray)
+    processes = TrainingProcesses()
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(train_run, folder, config, quiet=workers > 1) for folder, config in runs]
+        finish = partial(_finish_and_read, processes, quiet=workers > 1)
+        futures = [pool.submit(finish, folder, config) for folder, config in runs]
         try:
             for future in futures:
                 yield future.result()
+        except (KeyboardInterrupt, GeneratorExit):
+            processes.stop()
+            raise
         finally:
-            pool.shutdown(cancel_futures=True)  # after Ctrl-C the running processes save and stop, and no others start
+            pool.shutdown(cancel_futures=True)
 
 
 class RunTask(NamedTuple):
@@ -93,7 +106,7 @@ def finish_run(task: RunTask) -> bytes:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / task.folder.name
         unpack(task.archive, folder)
-        _resume(folder, task.config, Path(place) / "log")
+        TrainingProcesses().train(folder, task.config, Path(place) / "log")
         return pack(folder)
 
 
@@ -129,26 +142,6 @@ def unpack(content: bytes, folder: Path) -> None:
     """Write the files of an archive to a folder."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         archive.extractall(folder)
-
-
-def _resume(folder: Path, config: Config, log: Path | None) -> None:
-    """Start the training run in `folder`, or continue it from its last checkpoint, and wait until it ends.
-
-    The command `python -m train --resume FOLDER` does this in a separate process. config: settings of the run, whose
-    players may be in modules of the user. log: file for the output of the process, or None to show it. Raises
-    `UserError` if training fails, and `KeyboardInterrupt` if the user stopped it.
-    """
-    players = {*config.weights, *config.against}
-    command = [sys.executable, "-m", "train", "--resume", str(folder), "--allow", *sorted(players)]
-    if log is None:
-        status = subprocess.run(command, check=False).returncode
-    else:
-        with log.open("a") as file:
-            status = subprocess.run(command, check=False, stdout=file, stderr=file).returncode
-    if status == INTERRUPTED:
-        raise KeyboardInterrupt
-    if status:
-        raise UserError(f"training in {folder} failed with exit status {status}; see {log or 'above'}")
 
 
 def estimate_over_seeds(runs: Sequence[np.ndarray]) -> dict[str, Any]:

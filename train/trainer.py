@@ -404,7 +404,7 @@ class Interrupt:
 
     The first Ctrl-C sets `is_requested`, which the trainer reads; the second raises `KeyboardInterrupt`. The signals
     SIGTERM, which a scheduler sends to end a job, and SIGHUP, which a closing terminal sends, have the same effect as
-    Ctrl-C.
+    the first Ctrl-C, however often they come: a scheduler and the process that waits for this one may both send them.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -418,7 +418,9 @@ class Interrupt:
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         if self.is_requested:
-            raise KeyboardInterrupt
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            return
         self.is_requested = True
         again = "Ctrl-C again stops at once and loses what is not saved"
         self.progress.print(f"stopping {self.when}, and saving ({again}) ...")

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments import runs
+from experiments import processes
 from tests.support import forked
 
 
@@ -14,4 +14,4 @@ def _forked_training(monkeypatch: pytest.MonkeyPatch) -> None:
 
     `monkeypatch.undo()` ends this.
     """
-    monkeypatch.setattr(runs, "subprocess", SimpleNamespace(run=forked.run))
+    monkeypatch.setattr(processes, "subprocess", SimpleNamespace(Popen=forked.Popen))

@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,11 +13,15 @@ import numpy as np
 import pytest
 
 from agents.arena.estimates import estimate_share
+from agents.checkpoint_file import list_checkpoints
 from agents.tools.files import UserError
 from agents.tools.settings import OneSetup
-from experiments import results, runs
+from experiments import results
+from experiments.processes import TrainingProcesses
 from experiments.runs import estimate_over_seeds, train_run, train_runs
+from tests.support.paths import ROOT
 from tests.support.selfplay_runs import small_config
+from tests.support.waiting import wait_until
 from train.selfplay import SelfplayConfig
 from train.storage import create_run_folder
 
@@ -70,7 +77,7 @@ def test_a_result_takes_the_place_of_one_that_was_stored_without_its_setups(stor
 def test_a_run_is_trained_once_and_resumed_if_it_was_stopped(tmp_path, monkeypatch):
     folder = tmp_path / "run"
     first = train_run(folder, TINY)
-    monkeypatch.setattr(runs.subprocess, "run", lambda *_, **__: pytest.fail("the run is finished"))
+    monkeypatch.setattr(TrainingProcesses, "train", lambda *_: pytest.fail("the run is finished"))
     assert train_run(folder, TINY) == first
     monkeypatch.undo()
     (folder / "evaluation.json").unlink()
@@ -113,8 +120,25 @@ def test_after_a_failure_no_more_runs_start_and_the_log_is_named(tmp_path):
     assert not (tmp_path / "7.log").exists()  # one or two more may have started before the failure was noticed
 
 
+@pytest.mark.linux("only POSIX systems send signals to one process")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_to_the_experiment_alone_stops_and_saves_the_trainings_that_it_started(tmp_path, name):
+    words = ["--target", "random", "--num-players", "3", "--seeds", "0", "1", "--workers", "2", "--out", str(tmp_path)]
+    words += ["--num-envs", "64", "--num-steps", "16", "--hidden-sizes", "8", "--total-timesteps", "1000000000"]
+    command = [sys.executable, "-m", "experiments", "exploit", *words]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: len([*tmp_path.rglob("learning_curve.json")]) == 2, seconds=120)
+    process.send_signal(getattr(signal, name))
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "stopped; the same command goes on from here" in errors.splitlines(), errors
+    for log in tmp_path.rglob("*.log"):
+        assert "stopped and saved after" in log.read_text()
+        assert list_checkpoints(log.with_suffix(""))
+
+
 def test_settings_travel_as_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "_resume", lambda *_: pytest.fail("not to be trained"))
+    monkeypatch.setattr(TrainingProcesses, "train", lambda *_: pytest.fail("not to be trained"))
     folder, config = tmp_path / "run", SelfplayConfig(mix=("self=1", "ev=2"), kl_coef=0.05)
     create_run_folder(replace(config, out=folder))
     (folder / "evaluation.json").write_text('{"minutes": 1.0, "results": []}')
@@ -123,7 +147,7 @@ def test_settings_travel_as_they_are(tmp_path, monkeypatch):
 
 
 def test_a_run_of_another_machine_keeps_its_precision(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "_resume", lambda *_: pytest.fail("not to be trained"))
+    monkeypatch.setattr(TrainingProcesses, "train", lambda *_: pytest.fail("not to be trained"))
     folder, config = tmp_path / "run", SelfplayConfig()
     create_run_folder(replace(config, out=folder, precision="bfloat16"))
     (folder / "evaluation.json").write_text('{"minutes": 1.0, "results": []}')

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import runpy
-import subprocess
 import sys
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -22,17 +21,23 @@ def _run_module(name: str, arguments: list[str], output: str | None) -> None:
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
-def run(command: list[str], *, check: bool, stdout: IO[str] | None = None, stderr: Any = None) -> Any:
-    """Execute `python -m NAME ...` in a forked process, and return its result as `subprocess.run` does.
+class Popen:
+    """Forked process that executes `python -m NAME ...`, with what experiments use of `subprocess.Popen`.
 
     stdout: file to which the process appends its output and its errors, if given.
     """
-    _, option, name, *arguments = command
-    assert (option, check, stderr) == ("-m", False, stdout)
-    process = _SERVER.Process(target=_run_module, args=(name, arguments, stdout and stdout.name))
-    process.start()
-    process.join()
-    return subprocess.CompletedProcess(command, process.exitcode or 0)
+
+    def __init__(self, command: list[str], *, stdout: IO[bytes] | None, stderr: Any) -> None:
+        _, option, name, *arguments = command
+        assert (option, stderr) == ("-m", stdout)
+        self._process = _SERVER.Process(target=_run_module, args=(name, arguments, stdout and stdout.name))
+        self._process.start()
+        self.terminate = self._process.terminate
+
+    def wait(self) -> int:
+        """Wait until the process ends, and return its exit status."""
+        self._process.join()
+        return self._process.exitcode or 0
 
 
 def _train_and_wait(waiting: Connection, place: tuple[str, str, str], turn: int, arguments: list[str]) -> None:
