@@ -65,7 +65,8 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__main__",),
     ),
     "experiments": (
-        ("__init__", "questions", "results", "runs", "gpu"),
+        ("__init__", "questions", "results", "processes", "gpu"),
+        ("runs",),
         ("game",),
         ("checks", "builds", "speed", "strength"),
         ("cuda", "exact", "training"),
