@@ -34,10 +34,14 @@ SECONDS = "seconds.json"  # file of the CPU seconds of tests
 
 
 class Plan(NamedTuple):
-    """Files of tests for the mutants of one module: quick files for all mutants, further files for the survivors."""
+    """Files of tests for the mutants of one module: quick files for all mutants, further files for the survivors.
+
+    is_compiled: whether kernels are compiled in these tests; else they are plain Python, which tests more of them.
+    """
 
     quick: tuple[str, ...]
     others: tuple[str, ...] = ()
+    is_compiled: bool = False
 
     def files(self, number: int) -> tuple[str, ...]:
         """Return the files of tests for stage `number`: the quick files at stage 0, all files at stage 1."""
@@ -49,6 +53,7 @@ class Stage(NamedTuple):
 
     failures: how often each test has failed so far. Tests that have often failed run early. callers: the tests that
     call each function of the module; functions that are called without a test, such as at import, are missing.
+    is_compiled: whether kernels are compiled.
     """
 
     files: Sequence[str]
@@ -56,6 +61,7 @@ class Stage(NamedTuple):
     longest: float
     failures: Counter[str]
     callers: Mapping[str, Collection[str]] = {}
+    is_compiled: bool = False
 
 
 class Outcome(NamedTuple):
@@ -74,9 +80,9 @@ class Outcome(NamedTuple):
 
 
 class TestRunner:
-    """Copy of a project, with a server process that runs its tests. The end of a `with` block stops the server.
+    """Copy of a project, with server processes that run its tests. The end of a `with` block stops the servers.
 
-    folder: folder for the copy and the outcomes. libraries: modules that the server imports in advance. options:
+    folder: folder for the copy and the outcomes. libraries: modules that a server imports in advance. options:
     command-line options for pytest. may_skip: function of a module and an outcome that tells whether a mutant that has
     survived the quick tests need not be tested again.
     """
@@ -92,47 +98,55 @@ class TestRunner:
         options: Sequence[str] = (),
         may_skip: Callable[[str, Outcome], bool] = lambda module, outcome: False,
     ) -> None:
-        self.folder, self.options, self.may_skip = folder, options, may_skip
+        self.folder, self.libraries, self.options, self.may_skip = folder, libraries, options, may_skip
         shutil.rmtree(folder / "copy", ignore_errors=True)
         shutil.copytree(project, folder / "copy", ignore=shutil.ignore_patterns(*LEFT_OUT))
-        environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str((folder / "copy").resolve())}
-        self._server = subprocess.Popen(
-            [sys.executable, "-P", str(SERVER), *libraries],
-            cwd=folder / "copy",
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._servers: dict[bool, subprocess.Popen[str]] = {}
 
     def __enter__(self) -> Self:
         """Return this `TestRunner`, as the target of a `with` statement."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the server process that runs the tests, and wait until it has ended."""
-        self._server.__exit__(None, None, None)  # closes the pipes, at which the server ends, and waits for it
+        """End the server processes that run the tests, and wait until they have ended."""
+        for server in self._servers.values():
+            server.__exit__(None, None, None)  # closes the pipes, at which the server ends, and waits for it
 
-    def measure(self, files: Sequence[str], longest: float, module: str = "") -> Stage:
+    def _find_server(self, is_compiled: bool) -> subprocess.Popen[str]:
+        """Return the server process that runs tests with compiled or with plain kernels; start it if there is none."""
+        if is_compiled not in self._servers:
+            copy = self.folder / "copy"
+            variables = {"NUMBA_DISABLE_JIT": str(int(not is_compiled)), "PYTHONPATH": str(copy.resolve())}
+            self._servers[is_compiled] = subprocess.Popen(
+                [sys.executable, "-P", str(SERVER), *self.libraries],
+                cwd=copy,
+                env=os.environ | variables,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        return self._servers[is_compiled]
+
+    def measure(self, files: Sequence[str], longest: float, module: str = "", *, is_compiled: bool = False) -> Stage:
         """Run files of tests on the unchanged code; return a `Stage` with the CPU seconds and the calls of each test.
 
         module: the module whose functions the tests may call, or "". To record the calls takes several times as long as
         the tests; with "" they are not recorded. longest: tests that usually take more CPU seconds than this are left
-        out. Raises `UserError` if a test fails or takes too long.
+        out. is_compiled: whether kernels are compiled. Raises `UserError` if a test fails or takes too long.
         """
-        stage = Stage(files, self._time_tests(files), longest, Counter())
+        stage = Stage(files, self._time_tests(files, is_compiled), longest, Counter(), is_compiled=is_compiled)
         if module:
             stage = stage._replace(callers=list_callers(self._run_unchanged(stage, module)["calls"]))
         self._run_unchanged(stage)  # as for a mutant
         return stage
 
-    def _time_tests(self, files: Sequence[str]) -> dict[str, float]:
+    def _time_tests(self, files: Sequence[str], is_compiled: bool) -> dict[str, float]:
         """Return the CPU seconds of each test in some files. Only files that have changed are timed again."""
         stored = self.folder / SECONDS
         known: dict[str, Any] = json.loads(stored.read_text()) if stored.exists() else {}
-        digests = {file: _digest(self, [file]) for file in files}
+        digests = {file: _digest_tests(self, [file], is_compiled) for file in files}
         if new := [file for file in files if known.get(file, {}).get("digest") != digests[file]]:
-            measured = self._run_unchanged(Stage(new, {}, math.inf, Counter()))["seconds"]
+            measured = self._run_unchanged(Stage(new, {}, math.inf, Counter(), is_compiled=is_compiled))["seconds"]
             for file in new:
                 own = {name: seconds for name, seconds in measured.items() if name.partition("::")[0] == file}
                 known[file] = {"digest": digests[file], "seconds": own}
@@ -163,10 +177,11 @@ class TestRunner:
             "log": str((self.folder / "log.txt").resolve()),
             "measured": str((self.folder / MEASURED).resolve()),
         }
-        assert self._server.stdin
-        assert self._server.stdout
-        print(json.dumps(request), file=self._server.stdin, flush=True)
-        status = json.loads(self._server.stdout.readline())["status"]
+        server = self._find_server(stage.is_compiled)
+        assert server.stdin
+        assert server.stdout
+        print(json.dumps(request), file=server.stdin, flush=True)
+        status = json.loads(server.stdout.readline())["status"]
         if status == "failed":
             stage.failures[self._read_measured()["failed"]] += 1
         return status
@@ -205,7 +220,8 @@ def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan
     if not waiting:
         return
     random.Random(0).shuffle(waiting)  # so that the outcomes so far are a fair sample
-    stage = runner.measure(plan.files(number), LONGEST[number], module if len(waiting) >= MANY else "")
+    traced = module if len(waiting) >= MANY else ""
+    stage = runner.measure(plan.files(number), LONGEST[number], traced, is_compiled=plan.is_compiled)
     if number:
         stage = leave_out_quick(stage, plan)
     with _outcome_file(runner, module).open("a") as file:
@@ -261,7 +277,8 @@ def read_outcomes(runner: TestRunner, module: str, plan: Plan) -> dict[tuple[str
     The file of outcomes begins with digests of the module and of the tests. If the module has changed, the outcomes are
     deleted; if the tests have changed, the stage of each survivor becomes `OUTDATED`.
     """
-    file, now = _outcome_file(runner, module), [_digest(runner, [module]), _digest(runner, plan.files(LAST))]
+    file = _outcome_file(runner, module)
+    now = [_digest(runner, [module]), _digest_tests(runner, plan.files(LAST), plan.is_compiled)]
     lines: list[Any] = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else [["", ""]]
     (source, tests), outcomes = lines[0], [Outcome(*values) for values in lines[1:]]
     if source != now[0]:
@@ -292,3 +309,8 @@ def _digest(runner: TestRunner, files: Sequence[str]) -> str:
         tree = _WithoutDocstrings().visit(ast.parse((runner.folder / "copy" / file).read_bytes()))
         digest.update(ast.dump(tree).encode())
     return digest.hexdigest()[:16]
+
+
+def _digest_tests(runner: TestRunner, files: Sequence[str], is_compiled: bool) -> str:
+    """Return a digest of files of tests and of the way in which they are run."""
+    return _digest(runner, files) + (" compiled" if is_compiled else "")

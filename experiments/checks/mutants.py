@@ -2,9 +2,9 @@
 
 Each mutant is the code with one small change, such as `<` for `<=` or 2 for 1, and tests should fail for it. All
 mutants of the environment are tested, and a random sample of those of the arena and of the checks of given states.
-Compiled functions are executed as plain Python. Mutants that no test can notice are listed in
-`equivalent_mutants.toml`, each with its reason. The command needs `pip install -c constraints.txt -e
-'.[test,mutants]'` and takes hours.
+Compiled functions are executed as plain Python, except in tests of the arena, which play many games. Mutants that no
+test can notice are listed in `equivalent_mutants.toml`, each with its reason. The command needs `pip install -c
+constraints.txt -e '.[test,mutants]'` and takes hours.
 """
 
 import random
@@ -13,6 +13,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,9 +36,12 @@ COUNTS = ("tested", "killed", "timed_out", "survived", "equivalent")
 GOAL = 0.95  # fraction of the mutants of the environment that tests must notice
 
 
-def _plan(folder: str, quick: str, others: str = "") -> Plan:
+def _plan(folder: str, quick: str, others: str = "", *, is_compiled: bool = False) -> Plan:
     files = ([f"tests/{folder}/test_{name}.py" for name in names.split()] for names in (quick, others))
-    return Plan(*map(tuple, files))
+    return Plan(*map(tuple, files), is_compiled=is_compiled)
+
+
+_compiled = partial(_plan, is_compiled=True)  # for modules that are hardly kernels, and whose tests play many games
 
 
 PLANS = {  # group -> module -> names of files of tests: the quick ones, and others for mutants that survive them
@@ -78,18 +82,18 @@ PLANS = {  # group -> module -> names of files of tests: the quick ones, and oth
     },
     "checks of given states": {"felicity_env/state_check.py": _plan("env", "state_check state_fields")},
     "arena": {
-        "agents/arena/blocks.py": _plan("arena", "blocks chance", "failures tournament"),
-        "agents/arena/estimates.py": _plan("arena", "estimates", "ratings tournament"),
-        "agents/arena/evaluate.py": _plan("arena", "evaluate", "resuming failures"),
-        "agents/play/explanation.py": _plan("play", "explain"),
-        "agents/arena/games.py": _plan("arena", "blocks chance", "failures tournament"),
-        "agents/arena/matches.py": _plan("arena", "tournament", "parts resuming"),
-        "agents/arena/parts.py": _plan("arena", "parts resuming", "tournament"),
-        "agents/arena/plots.py": _plan("arena", "ratings tournament", "evaluate"),
-        "agents/arena/ratings.py": _plan("arena", "ratings", "tournament"),
-        "agents/arena/report.py": _plan("arena", "tournament", "ratings resuming"),
-        "agents/arena/time_limit.py": _plan("arena", "failures", "tournament"),
-        "agents/arena/tournament.py": _plan("arena", "tournament", "parts resuming failures"),
+        "agents/arena/blocks.py": _compiled("arena", "blocks chance", "failures tournament"),
+        "agents/arena/estimates.py": _compiled("arena", "estimates", "ratings tournament"),
+        "agents/arena/evaluate.py": _compiled("arena", "evaluate", "resuming failures"),
+        "agents/play/explanation.py": _compiled("play", "explain"),
+        "agents/arena/games.py": _compiled("arena", "blocks chance", "failures tournament"),
+        "agents/arena/matches.py": _compiled("arena", "tournament", "parts resuming"),
+        "agents/arena/parts.py": _compiled("arena", "parts resuming", "tournament"),
+        "agents/arena/plots.py": _compiled("arena", "ratings tournament", "evaluate"),
+        "agents/arena/ratings.py": _compiled("arena", "ratings", "tournament"),
+        "agents/arena/report.py": _compiled("arena", "tournament", "ratings resuming"),
+        "agents/arena/time_limit.py": _compiled("arena", "failures", "tournament"),
+        "agents/arena/tournament.py": _compiled("arena", "tournament", "parts resuming failures"),
     },
 }
 SAMPLED = ("checks of given states", "arena")  # groups of which a random sample is tested

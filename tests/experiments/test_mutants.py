@@ -123,6 +123,18 @@ def test_a_survivor_that_may_be_skipped_meets_the_tests_as_soon_as_it_may_not(ru
 
 
 @pytest.mark.linux("forks")
+def test_kernels_are_compiled_or_plain_as_the_plan_says_and_survivors_of_one_way_meet_the_other(runner, monkeypatch):
+    monkeypatch.setattr(mutant_runs, "mutate", change)
+    test = "import os\n\nfrom toy.rule import double\n\n\ndef test_three():\n"
+    test += "    assert double(3) == 6 or os.environ['NUMBA_DISABLE_JIT'] == '1'\n"
+    (runner.folder / "copy/tests/test_toy.py").write_text(test)
+    for is_compiled, status in ((False, "survived"), (True, "killed")):
+        plan = PLAN._replace(is_compiled=is_compiled)
+        run_mutants(runner, "toy/rule.py", [KILLED], plan, 0)
+        assert [outcome.status for outcome in read_outcomes(runner, "toy/rule.py", plan).values()] == [status]
+
+
+@pytest.mark.linux("forks")
 def test_a_test_that_has_failed_is_counted_and_then_runs_first(runner):
     (runner.folder / "copy/tests/test_two.py").write_text(TEST.replace("3) == 6", "2) == 4"))
     stage = runner.measure(("tests/test_two.py", "tests/test_toy.py"), 1.0, "toy/rule.py")
