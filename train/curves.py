@@ -32,7 +32,8 @@ class Config:
     """Plot the learning curves of runs in one picture, and print where each has arrived."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Run folders, finished or not, or patterns such as 'runs/trial*'; other files are left out."""
+    """Run folders, finished or not, or patterns such as 'runs/trial*'. Of several, files and folders without a
+    learning curve are left out."""
     against: tuple[str, ...] = ()
     """Codes of opponents. Default: all that every run was measured against."""
     out: Path = Path("runs/curves.png")
@@ -46,13 +47,16 @@ class Config:
 
 def main(config: Config) -> None:
     """Write the picture, and print a table with the last point of each run."""
-    names = name_runs(find_runs(config.runs))
+    console, runs = Console(), find_runs(config.runs)
+    if without := [run for run in runs if run.is_dir() and not (run / CURVE).exists()]:
+        runs = [run for run in runs if run not in without] or runs
+        console.print(f"without a learning curve: {', '.join(map(str, without))}", highlight=False, soft_wrap=True)
+    names = name_runs(runs)
     curves = {name: read_curve(run) for name, run in names.items()}
     panels = find_panels(curves, config.against)
     with explain_os_errors(f"cannot create {config.out.parent}"):
         config.out.parent.mkdir(parents=True, exist_ok=True)
     _save(draw_runs(curves, panels), config.out)
-    console = Console()
     console.print(build_table(curves, panels))
     console.print(f"written: {config.out}", highlight=False, soft_wrap=True)
 

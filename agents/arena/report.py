@@ -88,7 +88,7 @@ def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> st
     method = (
         f"One player against copies of another: {config['num_deals']} deals for each pair, each under all rotations of "
         f"the seats; mixed tables: {config['mixed_deals']} deals each. Seed {config['seed']}, commit "
-        f"{content['commit']}, {content['seconds']:.0f} seconds. Intervals are 95 %, over deals."
+        f"{content['commit']}. Intervals are 95 %, over deals."
     )
     parts = [head, method, *map(_render_failure, results["failures"])]
     parts += [_quote_game(sentence) for sentence in describe_forfeits(results["forfeits"])]

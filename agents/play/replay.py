@@ -22,6 +22,8 @@ from felicity_env.render.replay import replay_html
 from felicity_env.render.scene import build_scene
 from felicity_env.render.svg import draw_svg
 
+_NEEDS = "--gif and --mp4 need the extra `render`: pip install -c constraints.txt -e '.[render]'"
+
 
 @dataclass(frozen=True)
 class Config:
@@ -59,9 +61,8 @@ class Config:
 def main(config: Config) -> None:
     """Write the page, films and pictures that the settings ask for, and print their names."""
     game = read_game(config.game)
-    if config.seat is not None and config.seat >= game.setup.seats:
-        raise UserError(f"--seat {config.seat}: the seats of {config.game} are 0 to {game.setup.seats - 1}")
-    written = [*_write_pictures(config, game), *_write_films(config, game)]
+    _check_numbers(config, game)
+    written = [*_write_films(config, game), *_write_pictures(config, game)]
     if config.out is not None or not written:
         path = config.out or config.game.with_suffix(".html")
         shown = _choose_what_is_shown(config, game)
@@ -71,6 +72,15 @@ def main(config: Config) -> None:
         Console().print(f"written: {path}", highlight=False, soft_wrap=True)
 
 
+def _check_numbers(config: Config, game: Game) -> None:
+    """Raise `UserError` if the game has no such seat or position."""
+    if config.seat is not None and config.seat >= game.setup.seats:
+        raise UserError(f"--seat {config.seat}: the seats of {config.game} are 0 to {game.setup.seats - 1}")
+    for number in config.svg:
+        if not 0 <= number <= len(game.actions):
+            raise UserError(f"--svg {number}: {config.game} has positions 0 to {len(game.actions)}")
+
+
 def _choose_what_is_shown(config: Config, game: Game) -> dict[str, Any]:
     return {"open_mice": config.open_mice, "names": read_names(config.game, game.setup.seats)}
 
@@ -78,8 +88,6 @@ def _choose_what_is_shown(config: Config, game: Game) -> dict[str, Any]:
 def _write_pictures(config: Config, game: Game) -> Iterator[Path]:
     """Write a picture of the position after each number of decisions that is asked for, and yield their names."""
     for number in config.svg:
-        if not 0 <= number <= len(game.actions):
-            raise UserError(f"--svg {number}: {config.game} has positions 0 to {len(game.actions)}")
         state = replace(game, actions=game.actions[:number]).final_states()[0]
         svg = draw_svg(build_scene(state, config.seat, **_choose_what_is_shown(config, game)), theme=config.theme)
         path = config.game.with_name(f"{config.game.stem}-{number}.svg")
@@ -94,7 +102,7 @@ def _write_films(config: Config, game: Game) -> Iterator[Path]:
             try:
                 write(path, _draw_frames(config, game, scale), seconds=config.seconds)
             except ImportError as error:
-                raise UserError(str(error)) from error
+                raise UserError(_NEEDS) from error
             yield path
 
 

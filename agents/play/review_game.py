@@ -168,6 +168,6 @@ def describe_flaw(decision: ReviewedDecision) -> str:
     difference = better.difference
     return (
         f"Decision {explanation.decision}, in round {explanation.state.round_number + 1}: "
-        f"{action_text(better.action)} would have won {difference.value:.2f} more than "
-        f"{action_text(decision.taken)} ({difference.low:.2f} to {difference.high:.2f})."
+        f"{action_text(better.action)} would have won {difference.value:.3f} more than "
+        f"{action_text(decision.taken)} ({difference.low:.3f} to {difference.high:.3f})."
     )

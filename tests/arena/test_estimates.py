@@ -1,12 +1,12 @@
 """Estimates over blocks: intervals cover the truth, pairing reduces variance, and tests err as seldom as asked."""
 
 import tracemalloc
-from math import inf, log
+from math import inf, log, sqrt
 from statistics import NormalDist
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 from agents.arena import estimates
 from agents.arena.estimates import (
@@ -15,8 +15,10 @@ from agents.arena.estimates import (
     Look,
     SequentialTest,
     compare_paired,
+    estimate_differences,
     estimate_mean,
     estimate_share,
+    linearise_ratio,
     resample_means,
 )
 
@@ -79,6 +81,8 @@ def test_resampled_means_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch
     assert (resample_means(blocks) == whole).all()
     assert (resample_means(blocks, seed=1) != whole).any()
     assert whole.std() == pytest.approx(blocks.std() / np.sqrt(51), rel=0.1)
+    pairs = np.stack([blocks, 1 - blocks], axis=1)
+    assert resample_means(pairs) == pytest.approx(np.stack([whole, 1 - whole], axis=1))  # columns share the draws
 
 
 def test_resampling_fifty_thousand_blocks_needs_little_memory():
@@ -118,6 +122,55 @@ def draw_correlated(correlation: float, blocks: int = 4000) -> tuple[np.ndarray,
     part = abs(correlation)
     first, second = (np.sqrt(part) * shared + np.sqrt(1 - part) * noise for noise in (own, other))
     return first + 0.3, np.sign(correlation) * second
+
+
+@pytest.mark.parametrize("count", [2, 400])
+def test_the_interval_of_one_difference_is_that_of_student_with_two_blocks_more(count):
+    values = np.random.default_rng(1).choice([-1.0, 0.0, 1.0], (1, count))
+    (found,) = estimate_differences(values)
+    values = np.append(values, [sqrt(0.5), -sqrt(0.5)])
+    error = values.std(ddof=1) / sqrt(count + 2)
+    assert found.value - found.low == pytest.approx(t.ppf(0.975, count - 1) * error, rel=0.05)
+    assert found.high - found.value == pytest.approx(found.value - found.low)
+    assert found.blocks == count
+
+
+def test_intervals_of_several_differences_hold_all_at_once():
+    rng, inside = np.random.default_rng(2), 0
+    for _ in range(300):
+        found = estimate_differences(rng.uniform(-1, 1, size=(4, 100)))
+        inside += all(estimate.low <= 0 <= estimate.high for estimate in found)
+    assert inside / 300 == pytest.approx(0.95, abs=0.03)  # each alone would hold in about 0.95, all four in 0.81
+
+
+def test_differences_that_never_occurred_have_an_interval():
+    (found,) = estimate_differences(np.zeros((1, 200)))
+    assert found.low < 0 < found.high < 0.02
+    assert estimate_differences(np.zeros((0, 200))) == []
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_fewer_than_two_blocks_have_no_intervals_of_differences(count):
+    with pytest.raises(ValueError, match=f"at least 2 blocks, not {count}"):
+        estimate_differences(np.zeros((2, count)))
+
+
+def test_a_ratio_has_its_value_and_about_the_interval_of_resampled_ratios():
+    rng = np.random.default_rng(2)
+    counts = rng.integers(1, 9, size=300)
+    totals = counts * rng.normal(2, 1, size=300)
+    column = linearise_ratio(totals, counts)
+    assert column.mean() == pytest.approx(totals.sum() / counts.sum())
+    drawn = rng.integers(300, size=(4000, 300))
+    ratios = totals[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+    assert column.std() / np.sqrt(300) == pytest.approx(ratios.std(), rel=0.1)
+
+
+def test_each_column_has_a_ratio_of_its_own():
+    rng = np.random.default_rng(3)
+    totals, counts = rng.normal(size=(50, 2)), rng.integers(1, 9, size=(50, 2))
+    for k in range(2):
+        assert linearise_ratio(totals, counts)[:, k] == pytest.approx(linearise_ratio(totals[:, k], counts[:, k]))
 
 
 @pytest.mark.parametrize("correlation", [0.9, 0.5, -0.5])

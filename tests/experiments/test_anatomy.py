@@ -267,17 +267,6 @@ def test_estimates_are_those_of_each_column_alone():
         assert list(estimate.values()) == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_ratio_has_its_value_and_about_the_interval_of_resampled_ratios():
-    rng = np.random.default_rng(2)
-    counts = rng.integers(1, 9, size=300)
-    totals = counts * rng.normal(2, 1, size=300)
-    column = linearise_ratio(totals, counts)
-    assert column.mean() == pytest.approx(totals.sum() / counts.sum())
-    drawn = rng.integers(300, size=(4000, 300))
-    ratios = totals[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
-    assert column.std() / np.sqrt(300) == pytest.approx(ratios.std(), rel=0.1)
-
-
 def test_where_there_is_nothing_to_average_there_is_no_estimate():
     column = linearise_ratio(np.zeros(4), np.zeros(4))
     assert estimate_columns({"none": column, "one": np.ones(4)})["none"] is None

@@ -4,12 +4,10 @@ import json
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import agents
 from agents.__main__ import VERBS
-from agents.arena.estimates import estimate_differences
 from agents.play.explanation import explain_decision
 from agents.play.review_game import LEAST_COST, describe_flaw, list_choices, review_game, summarize
 from agents.play.review_page import render_review
@@ -134,31 +132,3 @@ def test_what_cannot_be_reviewed_is_an_error_in_one_line(tmp_path, words, messag
     assert run_verb("agents", VERBS, ["review", str(path), *words]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [path]
-
-
-# --- intervals that hold at once --------------------------------------------------------------------------------------
-
-
-def test_the_interval_of_one_difference_is_nearly_that_of_student():
-    values = np.random.default_rng(1).choice([-1.0, 0.0, 1.0], (1, 400))
-    (found,) = estimate_differences(values)
-    half = 1.966 * values.std(ddof=1) / 20
-    assert found.high - found.value == pytest.approx(half, rel=0.02)
-
-
-def test_intervals_of_several_differences_are_wider():
-    values = np.random.default_rng(1).normal(size=(5, 300)).clip(-1, 1)
-    alone = estimate_differences(values[:1])[0]
-    together = estimate_differences(values)[0]
-    assert together.high - together.low > 1.2 * (alone.high - alone.low)
-
-
-def test_differences_that_never_occurred_have_an_interval():
-    (found,) = estimate_differences(np.zeros((1, 200)))
-    assert found.low < 0 < found.high < 0.02
-    assert estimate_differences(np.zeros((0, 200))) == []
-
-
-def test_one_block_has_no_interval():
-    with pytest.raises(ValueError, match="at least 2 blocks, not 1"):
-        estimate_differences(np.zeros((2, 1)))

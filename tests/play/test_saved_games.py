@@ -1,5 +1,6 @@
 """`python -m agents games` and `replay`: saved games, and the pages, films and pictures made of them."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -141,6 +142,14 @@ def test_a_film_has_a_frame_for_every_position(stored, tmp_path):
     with Image.open(tmp_path / "x.gif") as film:
         assert (film.n_frames, film.size, film.info["duration"]) == (len(game.actions) + 1, (720, 480), 500)
     assert (tmp_path / "x.mp4").stat().st_size > 10_000
+
+
+def test_without_the_extra_for_films_nothing_is_written(stored, tmp_path, monkeypatch, capsys):
+    path, _ = stored
+    monkeypatch.setitem(sys.modules, "moviepy", None)  # as if it were not installed
+    assert run("replay", path, "--svg", 3, "--mp4", tmp_path / "x.mp4") == 2
+    assert "need the extra `render`: pip install -c constraints.txt -e '.[render]'" in capsys.readouterr().err
+    assert not path.with_name("game-3.svg").exists()
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,18 @@ def test_runs_with_the_same_name_have_their_whole_paths():
     assert list(name_runs(paths)) == ["a/run", "b/run", "other"]
 
 
+def test_folders_without_a_curve_are_named_and_left_out(runs, monkeypatch):
+    monkeypatch.chdir(runs[0].parent)
+    Path("tournament").mkdir()
+    outcome = train("curves", "*", "--out", "picture.png")
+    assert outcome.status == 0, outcome.errors
+    assert "without a learning curve: tournament" in outcome.output
+    assert Path("picture.png").exists()
+    alone = train("curves", "tournament")
+    assert alone.status == 2
+    assert "tournament has no learning curve" in alone.errors
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
