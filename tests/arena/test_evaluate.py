@@ -32,6 +32,18 @@ def test_both_formats_are_measured_and_written(tmp_path, capsys):
     assert "2 x random" in capsys.readouterr().out
 
 
+def test_the_table_says_how_many_deals_were_played_in_which_setup(capsys):
+    words = ["ev", "--against", "random", "--num-deals", "4", "--workers", "1", "--num-players"]
+    assert evaluate(*words, "3") == 0
+    one = capsys.readouterr().out
+    assert "95 % interval, 4 deals, standard-3" in one
+    assert "setup" not in one
+    assert evaluate(*words, "3", "4") == 0
+    two = capsys.readouterr().out
+    assert any(line.strip().endswith("95 % interval, 4 deals") for line in two.splitlines())
+    assert two.count("standard-3") == two.count("standard-4") == 2  # a row for each format
+
+
 def test_a_number_of_players_named_twice_is_measured_once(capsys):
     assert evaluate("ev", "--against", "random", "--num-players", "3", "3", "--num-deals", "2", "--workers", "1") == 0
     assert capsys.readouterr().out.count("2 x random") == 1

@@ -9,8 +9,15 @@ import pytest
 import agents
 from agents.__main__ import VERBS
 from agents.arena.game_file import read_game
-from agents.play.explanation import compute_card_probabilities, explain_decision, make_policy, play_candidates
+from agents.play.explanation import (
+    compute_card_probabilities,
+    explain_decision,
+    list_beliefs,
+    make_policy,
+    play_candidates,
+)
 from agents.policy_file import save_policy
+from agents.posterior import NOTHING_HIDDEN, HiddenCards
 from agents.tools.command import run_verb
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Game
 from felicity_env.game import HIDDEN, PLACE, rank
@@ -137,6 +144,16 @@ def test_card_probabilities_leave_out_what_is_no_card():
     shares = compute_card_probabilities(np.array([-1, 3, 3, 9]), np.array([0.4, 0.1, 0.2, 0.3]))
     assert shares[3] == pytest.approx(0.3)
     assert shares.sum() == pytest.approx(0.6)
+
+
+def test_beliefs_are_percent_with_a_dot_where_the_rules_exclude_a_card():
+    prior, posterior = np.array([0.5, 0.5, 0.0]), np.array([0.0, 1.0, 0.0])
+    hidden = HiddenCards(np.array([0, 9, 4]), np.full(3, NOTHING_HIDDEN), prior, posterior)
+    dots = ["."] * 8
+    assert list(list_beliefs(hidden)) == [
+        ["removed", "rules", "50", *dots, "50"],
+        ["removed", "actions", "0", *dots, "100"],
+    ]
 
 
 def test_the_command_lists_decisions_and_explains_one(run, game_file, capsys):
