@@ -217,7 +217,7 @@ def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Cons
     quoted = shlex.quote(str(folder))
     _print(console, f"the policy plays as  net:{folder}")
     _print(console, f"measure it against more players:  {python_command('agents')} evaluate {quoted} --against mc:100")
-    more = f"--total-timesteps {2 * max(total, trainer.timesteps)}"
+    more = f"--total-timesteps {2 * (total if 2 * total > trainer.timesteps else trainer.timesteps)}"
     _print(console, f"train it further:                 {_resume_command(trainer.run.config, folder)} {more}")
     return 0
 

@@ -38,8 +38,9 @@ def main() -> None:
         exploration_final_eps=0.03,
         policy_kwargs={"net_arch": [128, 128]},
         seed=1,
+        verbose=1,
     )
-    model.learn(DECISIONS)
+    model.learn(DECISIONS, log_interval=2000)  # a table after every 2,000 episodes
     players = [from_sb3(model, deterministic=True), *(agents.make("random") for _ in range(3))]
     share = estimate_share(play_blocks(players, num_deals=DEALS, seed=SEED).block_means(0))
     report((share.value, share.low, share.high), decisions=DECISIONS, started=started)

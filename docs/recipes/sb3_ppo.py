@@ -15,8 +15,8 @@ def main() -> None:
     torch.set_num_threads(1)  # faster with networks of this size
     started = time.monotonic()
     envs = make_vec_env("felicity_env:felicity/Seat-v0", n_envs=16, seed=1, env_kwargs={"illegal": "penalise"})
-    model = PPO("MlpPolicy", envs, n_steps=128, batch_size=512, gamma=1.0, learning_rate=1e-3, seed=1)
-    model.learn(DECISIONS)
+    model = PPO("MlpPolicy", envs, n_steps=128, batch_size=512, gamma=1.0, learning_rate=1e-3, seed=1, verbose=1)
+    model.learn(DECISIONS, log_interval=20)  # a table after every 20 updates
     options = {"decisions": DECISIONS, "started": started, "illegal": "penalise"}
     measure(lambda seen, mask: model.predict(seen)[0], **options)
 

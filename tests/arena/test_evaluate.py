@@ -87,10 +87,11 @@ def test_illegal_actions_are_reported(capsys):
     assert f"{code} forfeited 24 of its 24 games by an illegal action; the first:\n" in capsys.readouterr().err
 
 
-def test_without_a_folder_nothing_is_left(tmp_path, monkeypatch):
+def test_without_a_folder_nothing_is_left_and_that_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert evaluate("random", "--against", "pass", *FAST) == 0
     assert not list(tmp_path.iterdir())
+    assert "nothing is stored; --out FOLDER writes result.json" in capsys.readouterr().out
 
 
 def test_a_policy_is_measured_where_it_was_trained_unless_options_say_otherwise(tmp_path):
