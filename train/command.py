@@ -216,7 +216,8 @@ def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Cons
     console.print(build_table(pairs))
     quoted = shlex.quote(str(folder))
     _print(console, f"the policy plays as  net:{folder}")
-    _print(console, f"measure it against more players:  {python_command('agents')} evaluate {quoted} --against mc:100")
+    search = "--against mc:100 --num-deals 50"  # minutes; search players are slow
+    _print(console, f"measure it against more players:  {python_command('agents')} evaluate {quoted} {search}")
     more = f"--total-timesteps {2 * (total if 2 * total > trainer.timesteps else trainer.timesteps)}"
     _print(console, f"train it further:                 {_resume_command(trainer.run.config, folder)} {more}")
     return 0

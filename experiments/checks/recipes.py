@@ -18,6 +18,7 @@ from rich.console import Console
 from agents.tools.files import UserError, write_json
 from agents.tools.settings import require
 from experiments.results import PROJECT, write_result
+from felicity_env.code_digest import code_digest
 
 FOLDER = PROJECT / "docs" / "recipes"
 RECIPES: dict[str, tuple[str, ...]] = {  # script: what it needs beside this project, () for nothing
@@ -47,7 +48,8 @@ class Config:
     recipes: tuple[str, ...] = tuple(RECIPES)
     """Names of recipes. Only a command for all recipes stores the result."""
     out: Path = Path("runs/recipes")
-    """Folder of the virtual environments and of the results so far; the same command, given again, goes on."""
+    """Folder of the virtual environments and of the results so far; the same command, given again, goes on, and runs a
+    recipe again if its code or that of the game has changed."""
 
     def __post_init__(self) -> None:
         unknown = set(self.recipes) - set(RECIPES)
@@ -78,6 +80,11 @@ def run_recipe(name: str, folder: Path) -> dict[str, Any]:
     return {"recipe": name, "needs": list(RECIPES[name]), **result}
 
 
+def digest_recipe(name: str) -> str:
+    """Return 16 hexadecimal digits that change when the code of a recipe or of the game changes."""
+    return code_digest(FOLDER / f"{name}.py", *(PROJECT / "felicity_env").glob("*.py"))
+
+
 def find_fault(result: dict[str, Any]) -> str:
     """Return what is wrong with the result of a recipe, or "": a learned player must be above par."""
     if "win_share" in result and result["low"] <= result["par"]:
@@ -86,15 +93,20 @@ def find_fault(result: dict[str, Any]) -> str:
 
 
 def main(config: Config) -> None:
-    """Run all recipes that have no result yet, and store the results; raise `UserError` if one is not above par."""
+    """Run all recipes that have no result of their code yet, and store the results.
+
+    Raises `UserError` if one is not above par.
+    """
     started, console, results = time.monotonic(), Console(), []
     for name in config.recipes:
-        path = config.out / name / "result.json"
-        if not path.exists():
+        path, code = config.out / name / "result.json", digest_recipe(name)
+        result = json.loads(path.read_text()) if path.exists() else {}
+        if result.get("code") != code:
             path.parent.mkdir(parents=True, exist_ok=True)
             console.print(f"{name} ...", highlight=False)
-            write_json(path, run_recipe(name, config.out / name))
-        results.append(json.loads(path.read_text()))
+            result = run_recipe(name, config.out / name) | {"code": code}
+            write_json(path, result)
+        results.append(result)
         console.print(json.dumps(results[-1]), highlight=False, markup=False, soft_wrap=True)
     if set(config.recipes) == set(RECIPES):
         write_result("recipes", config, {"recipes": results}, started=started)

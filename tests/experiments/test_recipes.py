@@ -1,12 +1,13 @@
 """Recipes of other libraries: which there are, and what counts as a failure."""
 
 import ast
+import json
 
 import pytest
 
 from agents.tools.files import UserError
 from experiments.checks import recipes
-from experiments.checks.recipes import FOLDER, RECIPES, Config, find_fault, main, run_recipe
+from experiments.checks.recipes import FOLDER, RECIPES, Config, digest_recipe, find_fault, main, run_recipe
 
 GOOD = {"recipe": "batch_ppo", "win_share": 0.5, "low": 0.4, "high": 0.6, "par": 0.25}
 
@@ -48,6 +49,16 @@ def test_results_so_far_are_kept_and_only_all_recipes_store_a_result(tmp_path, m
     main(Config(out=tmp_path))
     assert runs == list(dict.fromkeys(["batch_ppo", "sb3_ppo", *RECIPES]))
     assert stored == ["recipes"]
+
+
+def test_a_recipe_whose_code_has_changed_is_run_again(tmp_path, monkeypatch):
+    path, config = tmp_path / "batch_ppo" / "result.json", Config(recipes=("batch_ppo",), out=tmp_path)
+    for code in ("first", "second"):
+        monkeypatch.setattr(recipes, "digest_recipe", lambda name, code=code: code)
+        monkeypatch.setattr(recipes, "run_recipe", lambda name, folder, code=code: GOOD | {"ran": code})
+        main(config)
+        assert json.loads(path.read_text()) == GOOD | {"ran": code, "code": code}
+    assert digest_recipe("sb3_ppo") == digest_recipe("sb3_ppo") != digest_recipe("sb3_dqn")
 
 
 def test_unknown_recipes_are_refused():
