@@ -16,6 +16,7 @@ and then `python -m agents evaluate sb3_bot.py:make`, or `agents.make("sb3_bot.p
 """
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,10 @@ def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False
     The player samples a legal action from the model's distribution. If `deterministic` is true, which DQN needs, it
     takes the best legal action. The model gets unscaled observations: if it was trained with `VecNormalize`, use
     `from_batch_policy` with a function that scales them. Raises `ValueError` if the model has other spaces or is of
-    another kind, or if it is DQN and `deterministic` is false.
+    another kind, or if it is DQN and `deterministic` is false, and `TypeError` if `model` is the path of a file.
     """
+    if isinstance(model, str | PathLike):
+        raise TypeError(f"from_sb3 needs a model, such as PPO.load({str(model)!r}), not the path of its file")
     _check_spaces(model)
     return _ModelPlayer(model.policy, _find_head(model, deterministic), deterministic, open_mice)
 

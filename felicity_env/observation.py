@@ -219,7 +219,8 @@ def describe(observation: np.ndarray) -> dict[str, Any]:
     - `phase` (str): "place", "auction" or "over".
     - `position` (int): place of the observing seat after the start seat, clockwise; 0 is the start seat itself.
     - `hand` (list of int): cards in hand.
-    - `row` (list of int or None): card in each slot that is filled, from slot 0; None is a card that is not seen.
+    - `row` (list of int or None): card in each slot that is filled, from slot 0; None is a card that is not seen. In an
+      auction the observing seat's own card is `row[position - num_players]`; a dummy's card is in slot 0.
     - `face_up` (int): number of slots that are turned face up, from slot 0.
     - `pots` (list of int): mice on each mouse card.
     - `pass_pays` (int): mice that a pass would bring now.

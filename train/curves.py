@@ -64,8 +64,12 @@ def main(config: Config) -> None:
 def find_runs(paths: Sequence[Path]) -> list[Path]:
     """Return the paths, with those that a pattern matches in its place.
 
-    If there are several, files are left out, because a pattern also matches the pictures of earlier comparisons.
+    If there are several, files are left out, because a pattern also matches the pictures of earlier comparisons. Raises
+    `UserError` if nothing matches a pattern.
     """
+    for path in paths:
+        if set("*?[") & set(str(path)) and not glob(str(path)) and not path.exists():
+            raise UserError(f"no file or folder matches {str(path)!r}")
     found = [Path(match) for path in paths for match in (sorted(glob(str(path))) or [str(path)])]
     return [path for path in found if not path.is_file()] or found
 

@@ -230,7 +230,7 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
         path = config.out / name
         write_json(path, describe_measurement(COMMAND, config, started=started) | {"results": results})
         console.print(f"wrote {path}", highlight=False, soft_wrap=True)
-    else:
+    elif not results.get("failures"):
         console.print(f"nothing is stored; --out FOLDER writes {name}", highlight=False)
     return results
 

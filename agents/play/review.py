@@ -6,6 +6,7 @@ beside it holds the numbers. `review_game` does the same in a notebook.
 """
 
 import functools
+import shlex
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from agents.play.review_page import render_review
 from agents.registry import list_files
 from agents.tasks.options import Workers
 from agents.tasks.run import run_tasks
+from agents.tools.command import python_command
 from agents.tools.files import UserError, write_json, write_text
 from agents.tools.progress import PartsProgress
 from agents.tools.settings import check_at_least, require
@@ -84,6 +86,16 @@ def main(config: Config) -> None:
     for sentence in [*summarize(review), *map(describe_flaw, review.flagged)]:
         console.print(sentence, highlight=False, soft_wrap=True)
     console.print(f"written: {page} and {page.with_suffix('.json')}", highlight=False, soft_wrap=True)
+    for decision in review.flagged[:1]:
+        command = propose_explanation(config, decision.explanation.decision)
+        console.print(f"explain the dearest decision:  {command}", highlight=False, soft_wrap=True)
+
+
+def propose_explanation(config: Config, decision: int) -> str:
+    """Return the command that explains a decision of the reviewed game by the same policy, in the same worlds."""
+    game, player = shlex.quote(str(config.game)), shlex.quote(config.player)
+    command = f"{python_command('agents')} explain {game} --player {player} --decision {decision}"
+    return f"{command} --worlds {config.worlds} --seed {config.seed}"
 
 
 def explain_choices(game: Game, config: Config, console: Console) -> list[Explanation]:

@@ -64,10 +64,12 @@ def learn(data: dict[str, np.ndarray], actor: nn.Module, critic: nn.Module, opti
 def main() -> None:
     """Learn, and play by the learned policy against three random players."""
     torch.manual_seed(0)
+    torch.set_num_threads(1)  # faster with networks of this size
     started, batch, actor, critic = time.monotonic(), Batch(GAMES, 4, seed=1), build(NUM_ACTIONS), build(1)
     optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], RATE)
-    for _ in range(UPDATES):
+    for update in range(UPDATES):
         learn(collect(batch, actor, critic), actor, critic, optimizer)
+        print(f"update {update + 1} of {UPDATES}")
 
     def choose(seen: np.ndarray, mask: np.ndarray) -> int:
         with torch.no_grad():

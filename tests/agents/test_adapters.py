@@ -304,6 +304,11 @@ def test_a_deterministic_model_takes_the_best_legal_action(name):
     assert different > 5
 
 
+def test_the_path_of_a_model_is_refused_with_what_to_do():
+    with pytest.raises(TypeError, match=r"needs a model, such as PPO.load\('model.zip'\), not the path"):
+        from_sb3(Path("model.zip"))
+
+
 @pytest.mark.parametrize("name", ON_POLICY)
 def test_sampled_actions_of_a_model_are_as_frequent_as_its_distribution_over_legal_actions_says(name):
     model, draws = load_model(name), 8000 if COMPILED else 1500

@@ -181,6 +181,17 @@ def read_row(state: State, seat: int) -> list[int | None]:
 
 
 @setups
+def test_a_description_tells_the_own_card_by_the_position(setup):
+    for state in draw_positions(setup):
+        for seat in range(setup.seats if state.phase == AUCTION else 0):
+            out = np.empty(OBS_SIZE, np.float32)
+            observe(state, seat, False, out)
+            seen = describe(out)
+            own = seen["row"][seen["position"] - seen["num_players"]]
+            assert own == state.row[place_of(state, seat) + state.has_dummy]
+
+
+@setups
 @pytest.mark.parametrize("open_mice", [False, True])
 def test_a_description_says_what_the_state_says(setup, open_mice):
     for state in draw_positions(setup):

@@ -108,12 +108,14 @@ def test_the_page_of_an_unfinished_game_holds_the_view_of_the_seat_alone(blunder
 def test_the_command_writes_the_page_and_the_numbers(tmp_path, capsys):
     path = tmp_path / "game.txt"
     path.write_text(BLUNDER)
-    words = ["review", str(path), "--seat", "3", "--worlds", "20"]
+    words = ["review", str(path), "--seat", "2", "--worlds", "60"]
     assert run_verb("agents", VERBS, words) == 0
     shown = capsys.readouterr().out
     assert "decisions" in shown
-    assert f"written: {tmp_path / 'game-seat3.html'} and {tmp_path / 'game-seat3.json'}" in shown
-    values = json.loads((tmp_path / "game-seat3.json").read_text())
+    assert f"written: {tmp_path / 'game-seat2.html'} and {tmp_path / 'game-seat2.json'}" in shown
+    (number,) = re.findall(rf"explain {path} --player net --decision (\d+) --worlds 60 --seed 0$", shown, re.MULTILINE)
+    values = json.loads((tmp_path / "game-seat2.json").read_text())
+    assert [each["decision"] for each in values["decisions"] if each["flagged"]] == [int(number)]
     assert notation.loads(values["game"]) == notation.loads(BLUNDER)
     assert values["decisions"][0]["candidates"]
 

@@ -69,7 +69,7 @@ def test_folders_without_a_curve_are_named_and_left_out(runs, monkeypatch):
             "standard-4 against anchor two: standard-4 against ev",
         ),
         (["one", "nowhere"], "nowhere has no learning curve: there is no file"),
-        (["none*"], "none* has no learning curve: there is no file"),
+        (["none*"], "no file or folder matches 'none*'"),
         (["damaged"], "learning_curve.json is damaged"),
         (["one", "one"], "name each run once"),
         ([], "name at least one run folder"),
