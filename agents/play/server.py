@@ -171,9 +171,8 @@ class TableServer:
             return _refuse("the game can be reviewed when it is over", 403)
         if seat not in self._reviews:
             self._reviews[seat] = {"done": 0, "total": 1, "page": None}
-            threading.Thread(
-                target=self._review, args=(seat, self.table.game, self._reviews[seat]), daemon=True
-            ).start()
+            work = seat, self.table.game, self._reviews[seat]
+            threading.Thread(target=self._review, args=work, name=f"review of seat {seat}", daemon=True).start()
         return self._describe_review(seat)
 
     def _review(self, seat: int, game: Game, state: dict[str, Any]) -> None:

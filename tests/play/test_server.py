@@ -234,13 +234,15 @@ def test_a_game_is_reviewed_when_it_is_over(guests, monkeypatch):
     guests.play()
     review = serving.review_game
     monkeypatch.setattr(serving, "review_game", lambda *args, **options: review(*args, worlds=2, **options))
-    state = guests.post(0, "review", {}).json()
-    for _ in range(600):
-        state = guests.get(0, "review").json()
-        if state["ready"]:
-            break
-        time.sleep(0.1)
-    assert state["ready"]
+    assert (
+        guests.post(0, "review", {}).json().keys()
+        == guests.get(0, "review").json().keys()
+        == {"done", "total", "ready"}
+    )
+    for thread in threading.enumerate():
+        if thread.name == "review of seat 0":
+            thread.join()
+    assert guests.get(0, "review").json()["ready"]
     assert "review of seat 0" in guests.get(0, "review?page").text
     assert guests.get(2, "review").status_code == 404
 
