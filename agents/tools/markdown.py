@@ -11,5 +11,5 @@ def format_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def format_estimate(value: Mapping[str, float], digits: int = 3) -> str:
-    """Format an estimate with its interval, as in "0.312 (0.298 to 0.326)"."""
-    return f"{value['value']:,.{digits}f} ({value['low']:,.{digits}f} to {value['high']:,.{digits}f})"
+    """Format an estimate with its interval, as in "0.312 (0.298 to 0.326)"; what rounds to 0 has no sign."""
+    return f"{value['value']:z,.{digits}f} ({value['low']:z,.{digits}f} to {value['high']:z,.{digits}f})"
