@@ -67,10 +67,12 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
     If there are several, files are left out, because a pattern also matches the pictures of earlier comparisons. Raises
     `UserError` if nothing matches a pattern.
     """
+    found: list[Path] = []
     for path in paths:
-        if set("*?[") & set(str(path)) and not glob(str(path)) and not path.exists():
+        matches = sorted(glob(str(path)))
+        if not matches and set("*?[") & set(str(path)) and not path.exists():
             raise UserError(f"no file or folder matches {str(path)!r}")
-    found = [Path(match) for path in paths for match in (sorted(glob(str(path))) or [str(path)])]
+        found += map(Path, matches or [path])
     return [path for path in found if not path.is_file()] or found
 
 

@@ -49,7 +49,7 @@ class Config:
     """Names of recipes. Only a command for all recipes stores the result."""
     out: Path = Path("runs/recipes")
     """Folder of the virtual environments and of the results so far; the same command, given again, goes on, and runs a
-    recipe again if its code or that of the game has changed."""
+    recipe again if it, the game or a player has changed."""
 
     def __post_init__(self) -> None:
         unknown = set(self.recipes) - set(RECIPES)
@@ -81,8 +81,9 @@ def run_recipe(name: str, folder: Path) -> dict[str, Any]:
 
 
 def digest_recipe(name: str) -> str:
-    """Return 16 hexadecimal digits that change when the code of a recipe or of the game changes."""
-    return code_digest(FOLDER / f"{name}.py", *(PROJECT / "felicity_env").glob("*.py"))
+    """Return 16 hexadecimal digits that change when a recipe, what recipes need, the game or a player changes."""
+    packages = [path for name in ("felicity_env", "agents") for path in (PROJECT / name).glob("*.py")]
+    return code_digest(FOLDER / f"{name}.py", Path(__file__), *packages)
 
 
 def find_fault(result: dict[str, Any]) -> str:
