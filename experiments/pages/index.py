@@ -6,7 +6,7 @@ from typing import Any
 from agents.tools.markdown import format_table
 from experiments.checks.chunks import list_faults
 from experiments.checks.endurance import FACES, measure_growth
-from experiments.pages.results import NOT_MEASURED, STRANGERS, compare_neighbours, name_machine
+from experiments.pages.results import NOT_MEASURED, STRANGERS, compare_neighbours, compare_probe, name_machine
 from experiments.questions import GROUPS
 from experiments.results import RESULTS, read_result
 
@@ -117,8 +117,8 @@ def _describe_target(stored: Result) -> str:
 
 
 def _answer_probe(results: Sequence[Result]) -> str:
-    rows = results[0]["results"]["rows"]
-    found = ", ".join(f"{row['found']:.0%} against `{row['target']}`" for row in rows)
+    rows = compare_probe(results[0])
+    found = ", ".join(f"{short['value'] / long['value']:.0%} against `{target}`" for target, short, long in rows)
     return f"{results[0]['config']['total_timesteps'] / 1e6:.0f} million decisions find {found}"
 
 
@@ -128,7 +128,7 @@ def _answer_exact(results: Sequence[Result]) -> str:
     ends = [(run["recipe"], run["curve"][-1]) for run in result["training"]]
     mixture = max(end["mixture_nash_conv"] for recipe, end in ends if recipe == "reference")
     policy = max(end["nash_conv"] for recipe, end in ends if recipe == "average")
-    trained = f"{mixture:.3f} of mixtures by the reference recipe, {policy:.3f} of policies drawn to their average"
+    trained = f"{mixture:.3f} of mixtures by the reference recipe, {policy:.3f} of policies drawn to their slow average"
     shares = {row["target"]: 0.0 for row in result["responses"] if row["exact_gain"] >= GAIN_THAT_COUNTS}
     for row in result["responses"]:
         if row["target"] in shares:
@@ -165,7 +165,7 @@ def _answer_strangers(results: Sequence[Result]) -> str:
 def _answer_reference_style(results: Sequence[Result]) -> str:
     raises = {code: [bin_["value"] for bin_ in bins if bin_] for code, bins in results[0]["results"]["raises"].items()}
     texts = (f"{values[0]:.2f} to {values[-1]:.2f} for `{code}`" for code, values in raises.items())
-    return f"frequency of a raise, from the worst to the best situation: {', '.join(texts)}"
+    return f"frequency of a raise, from where it loses most to where it gains most: {', '.join(texts)}"
 
 
 def _answer_ablation(results: Sequence[Result]) -> str:

@@ -162,14 +162,25 @@ def _gain_of_search(results: Mapping[str, Any], policy: str) -> str:
     return format_signed({name: found[name] - results["par"] for name in ("value", "low", "high")}) if found else ""
 
 
+def compare_probe(stored: Mapping[str, Any]) -> list[tuple[str, Mapping[str, float], Mapping[str, float]]]:
+    """Return each player of a stored `probe`, the gain of its short best response, and the stored gain of long ones."""
+    setup = stored["results"]["setup"]
+    gains = {
+        row["config"]["target"]: row["results"]["gain"]
+        for row in read_exploits()
+        if row["results"]["setup"] == setup and row["config"]["num_learners"] == 1
+    }
+    return [(row["target"], row["probe"], gains[row["target"]]) for row in stored["results"]["rows"]]
+
+
 def render_probe() -> str:
     """Return a Markdown table of what a short best response to each player gains, and what the long ones gain."""
     if not (RESULTS / "probe.json").exists():
         return NOT_MEASURED
     stored = read_result("probe")
     rows = [
-        (f"`{row['target']}`", format_signed(row["probe"]), format_signed(row["full"]), f"{row['found']:.0%}")
-        for row in stored["results"]["rows"]
+        (f"`{target}`", format_signed(short), format_signed(long), f"{short['value'] / long['value']:.0%}")
+        for target, short, long in compare_probe(stored)
     ]
     decisions = f"{stored['config']['total_timesteps'] / 1e6:.0f} million decisions"
     heads = ("target", f"gain of one response, {decisions}", "gain of the best of the long ones", "part found")
@@ -183,7 +194,7 @@ def render_recipes() -> str:
     stored = read_result("recipes")
     rows = [
         (
-            f"`{row['recipe']}`",
+            f"[`{row['recipe']}`](recipes/{row['recipe']}.py)",
             ", ".join(f"`{need}`" for need in row["needs"]),
             _describe_recipe(row),
             f"{row['decisions']:,}" if "decisions" in row else "",
@@ -218,7 +229,8 @@ def render_soundness() -> str:
     ]
     sequential = [
         (
-            f"`{row['one']}` than `{row['other']}`",
+            f"`{row['one']}`",
+            f"`{row['other']}`",
             format_estimate(row["truth"]),
             format_percent(row["stronger"]),
             format_estimate(row["mean_blocks"], 0),
@@ -234,11 +246,11 @@ def render_soundness() -> str:
         )
         for row in results["copies"]
     ]
-    question = f"stronger by {results['sequential'][0]['gain']}?"
+    stronger = f"declared stronger by {results['sequential'][0]['gain']}"
     deals = "mean deals", "deals of a test of fixed size"
     parts = [
         format_table(("95 % intervals", "true win share", "contain the true win share"), coverage),
-        format_table((question, "true difference", "declared stronger", *deals), sequential),
+        format_table(("first", "second", "true difference", f"the first is {stronger}", *deals), sequential),
         format_table(("copies", "deals", "furthest from par", "width of the interval"), copies),
         format_source(stored),
     ]
@@ -262,7 +274,9 @@ def render_anatomy() -> str:
     columns = ("dry rounds", "void rounds", "victories without buying", "price", "value of a sack bought")
     effect = "win share over par by position in the first round, the start player first"
     head = ("setup", "copies of", effect, *columns, "points gained in the first round by position in it")
-    return _with_source(head, rows, stored)
+    said = f"Each player places a random card with probability {stored['config']['tremble']}; otherwise copies of a "
+    said += "player without randomness would all play alike."
+    return f"{said}\n\n{_with_source(head, rows, stored)}"
 
 
 def render_first_player(algorithm: str) -> str:
@@ -317,9 +331,9 @@ def render_speed() -> str:
         ("`raw_env`: steps/s", aec["raw_env_steps_per_second"], 0),
         ("... against Gymnasium's CartPole", aec["raw_env_to_cartpole"], 2),
         ("`env()` against an empty environment in the same wrappers", aec["env_to_empty_env"], 2),
-        ("MaskablePPO, against games in which nothing happens: compiled opponents", training["compiled_to_empty"], 2),
-        ("... snapshot opponents", training["snapshots_to_empty"], 2),
-        ("... the default mix", training["default_to_empty"], 2),
+        ("MaskablePPO against heuristics, relative to an empty environment", training["compiled_to_empty"], 2),
+        ("... against copies of its policy", training["snapshots_to_empty"], 2),
+        ("... against the default mix", training["default_to_empty"], 2),
         ("decisions learned per second, default run of `maskable-ppo`", training["decisions_per_second"]["default"], 0),
     ]
     rows = [(name, format_estimate(value, digits)) for name, value, digits in estimates]
@@ -388,7 +402,8 @@ def render_data_parallel() -> str:
         )
         for row in found["rows"]
     ]
-    head = ("minibatch", *(f"{way}, ms" for way in ways), "... the sum alone, ms", "gain of two processes")
+    head = ("minibatch", *(f"{way}, ms" for way in ways), "adding the gradients alone, ms")
+    head += ("rate of two processes relative to one",)
     return _with_source(head, rows, stored)
 
 
