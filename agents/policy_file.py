@@ -94,12 +94,14 @@ def tensors_to_layers(tensors: Mapping[str, np.ndarray], prefix: str = "") -> La
 
 
 def policy_json(path: Path) -> Path:
-    """Return the path of a policy's JSON file, given its folder or the file itself."""
-    return path / "policy.json" if os.path.isdir(path) else path  # `Path.is_dir` raises if a name is too long
+    """Return the path of a policy's JSON file, given its folder, the file itself, or the file of its weights."""
+    if os.path.isdir(path):  # `Path.is_dir` raises if a name is too long
+        return path / "policy.json"
+    return path.with_suffix(".json") if path.suffix == SUFFIX else path
 
 
 def load_policy(path: Path) -> tuple[Layers, dict[str, Any]]:
-    """Read weights and description of a trained policy from its folder, its policy.json, or a checkpoint.
+    """Read weights and description of a trained policy from its folder, one of its two files, or a checkpoint.
 
     If the folder is that of a run that has not ended, the policy is that of its newest undamaged checkpoint. Raises
     `ValueError` naming what is missing, damaged or out of date.
@@ -166,7 +168,7 @@ def _extract_policy(checkpoint: Checkpoint) -> tuple[dict[str, np.ndarray], dict
     Raises `ValueError` if an old version of this project wrote the checkpoint, without a policy.
     """
     if POLICY not in checkpoint.metadata:
-        raise ValueError("the checkpoint holds no policy that can play; continue its run with python -m train --resume")
+        raise ValueError("an older version of this project wrote the checkpoint, without a policy that can play")
     start = f"{POLICY}."
     tensors = {name.removeprefix(start): array for name, array in checkpoint.arrays.items() if name.startswith(start)}
     return tensors, checkpoint.metadata[POLICY]

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
 from agents.mixture import NET_1, REFERENCE
+from agents.tools.command import python_command
 from agents.tools.options import format_rows
 from agents.tools.settings import option_name, require
 from felicity_env.code_digest import PROJECT, code_digest, list_imported_files, project_root
@@ -97,6 +98,7 @@ PLAYERS = {
         options=dict.fromkeys(("seconds", "attempts", "temperature", "tokens", "parallel", "log"), True),
     ),
 }
+SERVERS = ("chat",)  # names of players that ask a server
 
 
 def make(code: str) -> Player:
@@ -116,6 +118,15 @@ def make(code: str) -> Player:
 def is_own(code: str) -> bool:
     """Return whether a code names a player in a user's own module or file."""
     return ":" in code and code.split(":")[0] not in PLAYERS
+
+
+def is_foreign(code: str) -> bool:
+    """Return whether a player with this code runs a program of a user, or asks a server.
+
+    Whoever writes such a code decides what is run or sent. So commands take it from their options only, and not from a
+    file, which may come from a stranger.
+    """
+    return is_own(code) or code.split(":")[0] in SERVERS
 
 
 def check_player(code: str, where: str) -> None:
@@ -156,7 +167,7 @@ def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
         return name, *_read_parts(name, text, has_colon=bool(colon))
     if colon and (name.endswith(".py") or all(part.isidentifier() for part in name.split("."))):
         return name, [text], {}
-    codes = f"codes are {', '.join(PLAYERS)}, or {OWN_PLAYER} (python -m agents --help lists them)"
+    codes = f"codes are {', '.join(PLAYERS)}, or {OWN_PLAYER} ({python_command('agents')} --help lists them)"
     raise ValueError(f"no player {code!r}{_find_hint(code)}; {codes}")
 
 
@@ -313,8 +324,16 @@ def identify_player(code: str) -> Identity:
     get_digest = getattr(player, "digest", None)
     weights = str(get_digest()) if callable(get_digest) else ""
     content = "\n".join([code, code_digest(Path(source)) if source else "", weights])
-    unseen = "its code is as before; files that it reads are not compared (give it a method digest(), or use --fresh)"
-    return Identity(hashlib.sha256(content.encode()).hexdigest()[:8], unseen if is_own and not weights else "")
+    return Identity(hashlib.sha256(content.encode()).hexdigest()[:8], _find_unseen(name, has_digest=bool(weights)))
+
+
+def _find_unseen(name: str, *, has_digest: bool) -> str:
+    """Return a line about what the digest of a player omits, given its name, or "" if it omits nothing."""
+    if name in SERVERS:
+        return "its settings are as before; whether its server still has the same model is not seen (or use --fresh)"
+    if name in PLAYERS or has_digest:
+        return ""
+    return "its code is as before; files that it reads are not compared (give it a method digest(), or use --fresh)"
 
 
 def shorten_codes(codes: Iterable[str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from agents.arena.matches import Match, play_matches, summarize_pair, win_shares
 from agents.arena.report import print_failures
 from agents.checkpoint_file import SUFFIX
 from agents.mixture import PolicyPlayer
-from agents.registry import check_players, make, shorten_codes
+from agents.registry import PLAYERS, check_players, make, shorten_codes
 from agents.tasks.options import Workers
 from agents.tools.command import print_error
 from agents.tools.files import write_json
@@ -80,8 +80,8 @@ class Config(Workers, SeveralSetups):
     @property
     def code(self) -> str:
         """Code of the player to evaluate; a run folder or a checkpoint becomes `net:PATH`."""
-        path = Path(self.player)
-        return f"net:{path}" if os.path.isdir(path) or path.suffix == SUFFIX else self.player
+        path, is_code = Path(self.player), self.player.split(":")[0] in PLAYERS
+        return f"net:{path}" if os.path.isdir(path) or (path.suffix == SUFFIX and not is_code) else self.player
 
     @property
     def setups(self) -> tuple[Setup, ...]:

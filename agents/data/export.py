@@ -12,6 +12,7 @@ import numpy as np
 import tyro
 from rich.console import Console
 
+from agents.tools.command import install_command
 from agents.tools.files import UserError, write_atomically
 from agents.tools.settings import check_at_least, require
 from felicity_env.dataset import SPLITS, Dataset
@@ -21,7 +22,7 @@ from felicity_env.setups import setup_name
 
 MINARI = "minari:"
 _ROWS_AT_ONCE = 10_000
-_NEEDS = "needs the extra `data`: pip install -c constraints.txt -e '.[data]'"
+_NEEDS = f"needs the extra `data`: {install_command('data')}"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from agents.registry import is_foreign
+from agents.tools.command import install_command
 from agents.tools.files import UserError
 from felicity_env.dataset import GAMES_AT_ONCE, Dataset
 from felicity_env.game import NUM_ACTIONS, PASS
@@ -27,7 +29,7 @@ def export_to_minari(games: Dataset, name: str, seat: int) -> None:
         import minari
         from minari.data_collector import EpisodeBuffer
     except ImportError as error:
-        needed = "the extra `data`: pip install -c constraints.txt -e '.[data]'"
+        needed = f"the extra `data`: {install_command('data')}"
         raise UserError(f"Minari needs {needed} ({error})") from error
     players, env = ", ".join(games.players), create_env(games, seat)
     episodes = [EpisodeBuffer(**episode) for episode in list_episodes(games, seat)]
@@ -50,10 +52,11 @@ def export_to_minari(games: Dataset, name: str, seat: int) -> None:
 def create_env(games: Dataset, seat: int) -> MaskInObservation:
     """Create the environment in which `seat` learns and the players of the games sit in the other seats.
 
-    It has a `spec`, from which Minari makes it again, if the setup has a name and all seats have the same player.
+    It has a `spec`, from which Minari makes it again, if the setup has a name and all seats have the same player of
+    this project. No program and no server that the dataset names is started, because it may come from a stranger.
     """
     setup = setup_name(games.setup)
-    if len(games.players) != 1 or not is_setup_name(setup):
+    if len(games.players) != 1 or not is_setup_name(setup) or is_foreign(games.players[0]):
         return MaskInObservation(SeatEnv(setup=games.setup, seat=seat))
     options = {"setup": setup, "seat": seat, "opponents": games.players[0]}
     return MaskInObservation(gymnasium.make("felicity_env:felicity/Seat-v0", **options))

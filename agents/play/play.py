@@ -4,6 +4,7 @@ The command opens a table in the browser; with `--terminal` it plays line by lin
 interrupted game goes on with the same file.
 """
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,12 +15,13 @@ from rich.console import Console
 
 from agents.play.table import HUMAN, Table, open_table
 from agents.play.terminal import play_at_terminal
-from agents.tools.command import python_command
+from agents.registry import is_foreign
+from agents.tools.command import install_command, python_command
 from agents.tools.files import UserError
 from agents.tools.settings import check_at_least, check_range
 
 _EXTRA = "the table in the browser needs the extra `play`"
-_NEEDS = f"{_EXTRA}: pip install -c constraints.txt -e '.[play]'; or play with --terminal"
+_NEEDS = f"{_EXTRA}: {install_command('play')}; or play with --terminal"
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,12 @@ def _prepare_server(config: Config) -> Callable[[Table], None]:
 
 def _say_what_next(table: Table, config: Config) -> None:
     """Print the command that reviews the game if it is over, or else the one that goes on with it."""
-    command, file = python_command("agents"), table.file
+    command, file = python_command("agents"), shlex.quote(str(table.file))
     if table.acting is None:
-        text = f"the game is saved in {file}; review it:  {command} review {file} --seat {table.seating.humans[0]}"
+        next_step = f"review it:  {command} review {file} --seat {table.seating.humans[0]}"
     else:
-        terminal = " --terminal" if config.terminal else ""
-        text = f"the game is saved in {file}; go on with it:  {command} play --game {file}{terminal}"
+        players = table.seating.players
+        named = f" --players {shlex.join(players)}" if any(map(is_foreign, players)) else ""
+        next_step = f"go on with it:  {command} play --game {file}{named}{' --terminal' if config.terminal else ''}"
+    text = f"the game is saved in {table.file}; {next_step}"
     Console().print(text, highlight=False, soft_wrap=True)

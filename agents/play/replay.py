@@ -14,6 +14,7 @@ import tyro
 from rich.console import Console
 
 from agents.arena.game_file import read_game, read_names
+from agents.tools.command import install_command
 from agents.tools.files import UserError, write_text
 from agents.tools.settings import check_at_least, check_positive, require
 from felicity_env.game_record import Game
@@ -22,7 +23,7 @@ from felicity_env.render.replay import replay_html
 from felicity_env.render.scene import build_scene
 from felicity_env.render.svg import draw_svg
 
-_NEEDS = "--gif and --mp4 need the extra `render`: pip install -c constraints.txt -e '.[render]'"
+_NEEDS = f"--gif and --mp4 need the extra `render`: {install_command('render')}"
 
 
 @dataclass(frozen=True)

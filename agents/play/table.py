@@ -1,13 +1,14 @@
 """Table at which people and players play one game, with take-back and a file that always holds the game."""
 
 import secrets
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 from agents.arena.game_file import read_game, read_players, read_seed, write_game
-from agents.registry import check_player, list_short_names, make
+from agents.registry import check_player, is_foreign, list_short_names, make
 from agents.tools.files import UserError
 from felicity_env.game import NO_SEAT, Setup, State
 from felicity_env.game_record import Game
@@ -194,8 +195,19 @@ def open_table(players: Sequence[str], file: Path, *, seed: int | None = None, o
         table.save()
         return table
     game = read_game(file)
-    seating = check_seating(players or read_players(file, game.setup.seats))
+    seating = check_seating(players or _read_built_in_players(file, game.setup.seats))
     if len(seating.players) != game.setup.seats:
         raise UserError(f"{file} is a game of {game.setup.seats} seats, not of {len(seating.players)}")
     seed = read_seed(file) if seed is None else seed
     return Table(seating, game.setup, file, game=game, open_mice=open_mice, seed=seed)
+
+
+def _read_built_in_players(file: Path, seats: int) -> Sequence[str]:
+    """Read the players that a file of a game names; raise `UserError` if it names a program of a user, or a server."""
+    players = read_players(file, seats)
+    if foreign := [code for code in players if is_foreign(code)]:
+        raise UserError(
+            f"{file} names {', '.join(foreign)}, which a file may not start: if you trust it, add "
+            f"--players {shlex.join(players)}"
+        )
+    return players

@@ -96,6 +96,11 @@ def python_command(module: str) -> str:
     return f"{shlex.quote(str(shown))} -m {module}"
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs what an extra of this project needs, such as `play`, for the running Python."""
+    return f"{python_command('pip')} install -c constraints.txt -e '.[{extra}]'"
+
+
 def print_error(text: str) -> None:
     """Print a message to standard error, without line breaks or colours added."""
     print(text, file=sys.stderr, flush=True)

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import numba
 
+from agents.tools.command import install_command
 from agents.tools.files import UserError
 from felicity_env.cuda.device import cuda
 
@@ -18,7 +19,7 @@ try:
     import numba_cuda  # noqa: F401  # pyright: ignore[reportMissingImports]
     from cuda.pathfinder import find_nvidia_binary_utility  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise UserError("compiling for a GPU needs: pip install -c constraints.txt -e '.[cuda-compiler]'") from error
+    raise UserError(f"compiling for a GPU needs: {install_command('cuda-compiler')}") from error
 
 INSTRUCTION_BYTES = 16  # of machine code, since Volta
 EXECUTABLE = 4  # flag of a section (ELF)
@@ -53,7 +54,7 @@ def measure_resources(ptx: str) -> Resources:
     """Return the resources that a kernel takes, given its PTX: assemble it for the GPUs that the PTX names."""
     assembler = find_nvidia_binary_utility("ptxas")
     if assembler is None:
-        raise UserError("ptxas is missing: pip install -c constraints.txt -e '.[cuda-compiler]'")
+        raise UserError(f"ptxas is missing: {install_command('cuda-compiler')}")
     architecture = re.search(r"\.target (\w+)", ptx)
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")

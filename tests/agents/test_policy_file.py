@@ -47,7 +47,7 @@ def test_a_policy_is_read_back_as_it_was_written(tmp_path):
         assert weight.tobytes() == weight_read.tobytes()
         assert bias.tobytes() == bias_read.tobytes()
     view = play_batch(agents.make("random"), 25)[-1]
-    for path in (tmp_path, str(tmp_path), tmp_path / "policy.json"):
+    for path in (tmp_path, str(tmp_path), tmp_path / "policy.json", tmp_path / "policy.safetensors"):
         assert NetworkPlayer.load(path).act(view).tolist() == written.act(view).tolist()
 
 

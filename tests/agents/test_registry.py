@@ -12,6 +12,7 @@ from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
 from agents.registry import OWN_PLAYER, PLAYERS, identify_player, is_search, parse_code, shorten_codes
 from agents.search import MAX_PLAYOUTS, MAX_THREADS, SearchPlayer
+from agents.tools.command import python_command
 from felicity_env import Batch
 from tests.support.helpers import COMPILED
 from tests.support.players import small_net
@@ -93,7 +94,7 @@ def test_a_function_of_a_module_makes_a_player():
 @pytest.mark.parametrize("code", ["", "evv", "EV", "ev ", "network", "no-module:make", ":make"])
 @pytest.mark.parametrize("use", [agents.make, identify_player, parse_code])
 def test_an_unknown_code_gets_one_line_with_all_codes(code, use):
-    codes = f"{', '.join(PLAYERS)}, or {OWN_PLAYER} (python -m agents --help lists them)"
+    codes = f"{', '.join(PLAYERS)}, or {OWN_PLAYER} ({python_command('agents')} --help lists them)"
     meant = {"evv": "ev", "EV": "ev", "ev ": "ev", "network": "net"}.get(code)
     hint = f" (did you mean {meant!r}?)" if meant else ""
     with pytest.raises(ValueError, match=re.escape(f"no player {code!r}{hint}; codes are {codes}") + "$"):
@@ -231,6 +232,7 @@ def test_a_digest_differs_between_players_and_between_their_parts():
     assert len(set(digests.values())) == len(codes)
     assert all(len(player.digest) == 8 and int(player.digest, 16) >= 0 for player in digests.values())
     assert {code for code, player in digests.items() if player.unseen} == {f"{HERE}:make_own_player"}
+    assert "server still has the same model" in identify_player("chat:http://127.0.0.1:9/v1,model").unseen
     assert digests == {code: identify_player(code) for code in codes}
 
 

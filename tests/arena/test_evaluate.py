@@ -99,7 +99,8 @@ def test_a_policy_is_measured_where_it_was_trained_unless_options_say_otherwise(
     names = ["standard-5", "custom-3-0123abcd", "small-2", ["no text"]]
     save_policy(tmp_path, layers, open_mice=False, setups=names)
     trained = (find_setup("standard-5"), find_setup("small-2"))
-    for player in (str(tmp_path), f"net:{tmp_path}"):
+    weights = tmp_path / "policy.safetensors"
+    for player in (str(tmp_path), f"net:{tmp_path}", str(weights), f"net:{weights}"):
         assert Config(player=player).setups == trained
         assert Config(player=player, num_players=(3,)).setups == (standard_setup(3),)
         assert Config(player=player, setup=("tiny-2",)).setups == (find_setup("tiny-2"),)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import agents.data.dataset as command
 from agents.__main__ import VERBS
 from agents.data.export import list_rows
-from agents.data.minari_export import list_episodes
+from agents.data.minari_export import create_env, list_episodes
 from agents.data.play import play_games
 from agents.tools.command import run_verb
 from felicity_env import notation
@@ -207,6 +208,13 @@ def test_a_minari_dataset_of_one_player_gives_its_environment_again(tmp_path, mo
     env = minari.load_dataset("felicity/ev-v0").recover_environment()
     _, info = env.reset(seed=1)
     assert info["seat"] == 3
+
+
+def test_the_environment_of_a_dataset_starts_no_program_that_the_dataset_names(tmp_path):
+    bot = tmp_path / "bot.py"
+    bot.write_text("raise SystemExit('it was started')")
+    games = replace(play_games(["ev"], find_setup("standard-4"), range(2), seed=2), players=(f"{bot}:make",))
+    assert create_env(games, 1).spec is None
 
 
 def test_a_minari_dataset_has_every_game(stored, tmp_path, monkeypatch):

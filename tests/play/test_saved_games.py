@@ -148,7 +148,7 @@ def test_without_the_extra_for_films_nothing_is_written(stored, tmp_path, monkey
     path, _ = stored
     monkeypatch.setitem(sys.modules, "moviepy", None)  # as if it were not installed
     assert run("replay", path, "--svg", 3, "--mp4", tmp_path / "x.mp4") == 2
-    assert "need the extra `render`: pip install -c constraints.txt -e '.[render]'" in capsys.readouterr().err
+    assert "-m pip install -c constraints.txt -e '.[render]'" in capsys.readouterr().err
     assert not path.with_name("game-3.svg").exists()
 
 

@@ -1,6 +1,7 @@
 """Table of people and players: turns, take-back, saved games, and the line-mode terminal."""
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from agents.play.payload import describe_table, read_message
 from agents.play.table import LEVELS, Table, check_seating, open_table
 from agents.play.terminal import play_at_terminal, read_action
 from agents.tools.command import run_verb
+from agents.tools.files import UserError
 from felicity_env import notation
 from felicity_env.game import PASS, PLACE, is_terminal
 from felicity_env.game_record import list_legal_actions
@@ -156,6 +158,19 @@ def test_a_game_that_something_else_wrote_needs_players(table, tmp_path):
     assert open_table(PLAYERS, file).game == table.game
 
 
+@pytest.mark.parametrize("foreign", ["{}:make", "chat:http://127.0.0.1:9/v1,m"])
+def test_a_file_of_a_game_starts_no_program_and_asks_no_server(table, tmp_path, foreign):
+    bot = tmp_path / "bot.py"
+    bot.write_text("raise SystemExit('it was started')")
+    code = foreign.format(bot)
+    text = table.file.read_text()
+    assert text.count("anchor") == 2
+    table.file.write_text(text.replace("anchor", code))
+    with pytest.raises(UserError, match=r"which a file may not start.*--players human ") as error:
+        open_table((), table.file)
+    assert str(error.value).endswith(shlex.join(["human", code, "ev", code]))
+
+
 def test_a_game_of_another_size_is_refused(table, capsys):
     words = ["play", "--terminal", "--game", str(table.file), "--players", "human", "ev", "ev"]
     assert run_verb("agents", VERBS, words) == 2
@@ -285,9 +300,11 @@ def test_the_mice_of_others_are_shown_when_they_are_wanted(tmp_path):
 
 def test_ctrl_d_leaves_and_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "agents", "play", "--terminal", "--game", str(tmp_path / "g.txt"), "--seed", "1"]
-    command += ["--players", "human", "anchor", "ev"]
+    bot = tmp_path / "bot.py"
+    bot.write_text("import agents\n\ndef make():\n    return agents.make('anchor')\n")
+    command += ["--players", "human", f"{bot}:make", "ev"]
     done = subprocess.run(command, input="", capture_output=True, text=True, check=True)
-    assert f"play --game {tmp_path / 'g.txt'} --terminal" in done.stdout
+    assert f"play --game {tmp_path / 'g.txt'} --players human {bot}:make ev --terminal" in done.stdout
     again = subprocess.run([*command[:7], "--players", "human", "ev", "ev"], input="", capture_output=True, text=True)
     assert again.returncode == 0
 
