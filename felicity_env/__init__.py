@@ -37,7 +37,7 @@ gymnasium.register(
 if hasattr(pettingzoo, "register"):  # which came with PettingZoo 1.27
     pettingzoo.register("aec", "felicity/felicity-v0", entry_point="felicity_env.pettingzoo_env:env")
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 __all__ = [
     "NUM_ACTIONS",
     "OBSERVATION_VERSION",
