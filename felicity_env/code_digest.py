@@ -1,8 +1,9 @@
-"""Digests of the code that a result depends on: they change with a rule or a player, not with prose or comments."""
+"""Digests of the code that a result depends on: they change with a rule or a player, not with docstrings."""
 
 import ast
 import functools
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,15 +14,13 @@ def code_digest(*sources: Path) -> str:
     """Return 16 hex digits that change when the code of the given Python files, or code that they import, changes.
 
     Imports are followed through the file's own package and those of `PROJECT`, also imports inside functions. If a file
-    belongs to no package, imports from its folder are followed too. A string that is the dotted name of a module, as in
-    a table of modules to import later, counts as an import. Comments, layout and prose do not count; prose is every
-    string that contains a blank: docstrings, help texts, error messages. All other code counts, also entries of tables
-    such as `setups.SETUPS` or `rewards.REWARDS`.
+    belongs to no package, imports from its folder and those above it are followed too. An imported module brings the
+    `__init__.py` of each package that it lies in, except in `PROJECT`, where those only pass names on. A string that is
+    the dotted name of a module, as in a table of modules to import later, counts as an import. Comments, layout and
+    docstrings do not count. All other code counts, also every text, because it may be a prompt or a table.
     """
-    digest = hashlib.sha256()
-    for path in list_imported_files(*sources):
-        digest.update(f"{path.parent.name}/{path.name}\0{_read_module(path).code}\0".encode())
-    return digest.hexdigest()[:16]
+    modules = (f"{path.parent.name}/{path.name}\0{_read_module(path).code}" for path in list_imported_files(*sources))
+    return hashlib.sha256("\0".join(sorted(modules)).encode()).hexdigest()[:16]
 
 
 def project_root(path: Path) -> Path:
@@ -33,6 +32,9 @@ def project_root(path: Path) -> Path:
     while (folder / "__init__.py").exists():
         folder = folder.parent
     return folder
+
+
+_OWN_ROOT = project_root(Path(__file__).resolve())
 
 
 def list_imported_files(*sources: Path) -> list[Path]:
@@ -57,20 +59,19 @@ def _import_closure(sources: frozenset[Path]) -> frozenset[Path]:
 
 
 class _Module:
-    """Parsed Python file: its code without prose and comments, and the imported files that `code_digest` follows."""
+    """Parsed Python file: its code without docstrings, and the imported files that `code_digest` follows."""
 
     def __init__(self, path: Path) -> None:
         tree = ast.parse(path.read_bytes())
         root = project_root(path)
         package = path.relative_to(root).parts[:-1]
         names = {name for node in ast.walk(tree) for name in _list_imported_names(node, package)}
-        is_loose = not package and root.name not in ("site-packages", "dist-packages")
-        followed = {*PROJECT, *package[:1]}
-        own = sorted(name for name in names if is_loose or name.split(".")[0] in followed)
-        self.imports = [file for name in own if (file := _module_file(root, name))]
+        self.imports = [
+            file for name in names for place in _list_places(name, root, package) for file in _list_files(place, name)
+        ]
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                node.value = ""
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):  # it stands alone: a docstring
+                node.value.value = ""
         self.code = ast.dump(tree)
 
 
@@ -88,22 +89,32 @@ def _list_imported_names(node: ast.AST, package: tuple[str, ...]) -> Iterator[st
     elif isinstance(node, ast.ImportFrom):
         base = package[: len(package) + 1 - node.level] if node.level else ()
         module = (*base, *([node.module] if node.module else ()))
-        yield from (".".join([*module, alias.name]) for alias in node.names)
+        yield from (".".join([*module, alias.name]).removesuffix(".*") for alias in node.names)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
         yield node.value
 
 
-def _module_file(root: Path, name: str) -> Path | None:
-    """Return the Python file that a dotted name such as `package.module` or `package.module.function` refers to.
+def _list_places(name: str, root: Path, package: tuple[str, ...]) -> list[Path]:
+    """List the folders in which to look for a module that a file imports by its dotted name.
 
-    Returns None if there is no such file below the folder `root`.
+    root, package: the folder that contains the top-level package of the file, and the parts of the package's name. A
+    file in no package may lie in a folder that is imported without an `__init__.py`, so the folders above count too.
+    """
+    top = name.split(".")[0]
+    is_loose = not package and not {"site-packages", "dist-packages"} & {*root.parts}
+    own = [root, *root.parents] if is_loose else [root] if top in package[:1] else []
+    return [*own, _OWN_ROOT] if top in PROJECT else own
+
+
+def _list_files(root: Path, name: str) -> list[Path]:
+    """List the Python files below the folder `root` that run when a dotted name such as `package.module` is imported.
+
+    The name may go on with that of something in the module, as in `package.module.function`.
     """
     parts = name.split(".")
     if not all(part.isidentifier() for part in parts):
-        return None
-    for size in range(len(parts), 0, -1):
-        stem = root.joinpath(*parts[:size])
-        for file in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
-            if file.exists():
-                return file
-    return None
+        return []
+    stems = [root.joinpath(*parts[:size]) for size in range(1, len(parts) + 1)]
+    files = [file for stem in stems for file in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py")]
+    found = [file for file in files if os.path.isfile(file)]  # False if the folder must not be read
+    return found[-1:] if parts[0] in PROJECT else found
