@@ -15,7 +15,7 @@ from felicity_env.player import View
 from felicity_env.random_stream import MAX_SEED, check_seed, next_game_seed
 from felicity_env.rewards import reward_code
 from felicity_env.setups import choose_setup
-from felicity_env.state_check import check_games
+from felicity_env.state_check import check_games, check_records
 from felicity_env.turn import Turn
 
 ArrayT = TypeVar("ArrayT")  # arrays of the buffers: np.ndarray on a CPU, torch.Tensor on a GPU
@@ -331,6 +331,7 @@ class BaseBatch(Generic[ArrayT]):
         self._check_states(arrays["states"], may_be_over=not self.autoreset)
         if len(arrays["first_states"]):
             self._check_states(arrays["first_states"], may_be_over=False)
+            check_records(*(arrays[name] for name in ("first_states", "actions", "lengths", "states")))
         return arrays
 
     def _check_states(self, states: np.ndarray, *, may_be_over: bool) -> None:

@@ -26,8 +26,10 @@ from felicity_env.game import (
     State,
     count_cards,
     dummy_size,
+    is_legal,
     num_slots,
     slot_owner,
+    step,
     wrap,
 )
 from felicity_env.kernel import kernel
@@ -295,6 +297,15 @@ def _find_first_fault_in_games(states, blanks, setup_numbers, out):
             return
 
 
+@kernel
+def _play_while_legal(states, actions, lengths, played):
+    """Play actions[k, : lengths[k]] in states[k] up to the first illegal one, and count those played in played[k]."""
+    for k in range(len(states)):
+        while played[k] < lengths[k] and is_legal(states[k], int(actions[k, played[k]])):
+            step(states[k], int(actions[k, played[k]]))
+            played[k] += 1
+
+
 def check_states(states: np.ndarray) -> None:
     """Check that each of `states` [B], masked or not, is a possible position of some game.
 
@@ -316,3 +327,16 @@ def check_games(states: np.ndarray, blanks: np.ndarray, setup_numbers: np.ndarra
     _find_first_fault_in_games(states, blanks, setup_numbers, out)
     if out[0] >= 0:
         raise ValueError(f"the state of game {out[0]} is no position of its game: {FAULTS[out[1]]}")
+
+
+def check_records(first_states: np.ndarray, actions: np.ndarray, lengths: np.ndarray, states: np.ndarray) -> None:
+    """Check that in each game k the actions actions[k, : lengths[k]] lead from first_states[k] to states[k].
+
+    All states must be possible ones of their games. Raises `ValueError` with the index of the first game in which the
+    actions are illegal or lead to another state.
+    """
+    replayed, played = first_states.copy(), np.zeros_like(lengths)
+    _play_while_legal(replayed, actions, lengths, played)
+    faults = np.flatnonzero((played != lengths) | (replayed != states))
+    if len(faults):
+        raise ValueError(f"the recorded actions of game {faults[0]} do not lead from its first state to its state")

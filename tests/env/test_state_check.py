@@ -190,6 +190,42 @@ def test_a_damaged_clone_is_refused_and_changes_nothing(name, change, message):
     assert other.game(2) == batch.game(2)
 
 
+def end_with_an_illegal_action(saved: dict) -> None:
+    saved["actions"][2, 30], saved["lengths"][2] = -1, 31
+
+
+def forget_the_last_action(saved: dict) -> None:
+    saved["lengths"][2] = 29
+
+
+def fill_the_record(saved: dict) -> None:
+    saved["lengths"][2] = MAX_DECISIONS
+
+
+def swap_first_states(saved: dict) -> None:
+    saved["first_states"][2:] = saved["first_states"][:1:-1].copy()
+
+
+def change_the_first_action(saved: dict) -> None:
+    saved["actions"][2, 0] ^= 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [end_with_an_illegal_action, forget_the_last_action, fill_the_record, swap_first_states, change_the_first_action],
+)
+def test_a_clone_whose_recorded_actions_do_not_lead_to_its_states_is_refused(change):
+    batch, other = (Batch(4, seed=seed, record=True) for seed in (1, 2))
+    batch.play_random(30)
+    saved, before = batch.clone(), other.clone()
+    other.restore(saved)
+    other.restore(before)
+    change(saved)
+    with pytest.raises(ValueError, match="the recorded actions of game 2 do not lead from its first"):
+        other.restore(saved)
+    assert all(np.array_equal(other.clone()[key], array) for key, array in before.items())
+
+
 @pytest.mark.parametrize("settings", [{}, {"record": True}, {"autoreset": False}])
 def test_a_restored_batch_plays_on_as_the_one_that_was_saved(settings):
     first, second = (Batch(3, setup="small-2", seed=seed, **settings) for seed in (5, 6))
