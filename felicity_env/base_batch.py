@@ -39,6 +39,8 @@ class BaseBatch(Generic[ArrayT]):
     final_states: ArrayT
     game_seeds: ArrayT
     episodes: ArrayT
+    turn: Turn
+    """Guard that lets only one thread at a time change the games: code that changes buffers runs under `with turn:`."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class BaseBatch(Generic[ArrayT]):
         for name in self.PUBLIC:
             setattr(self, name, getattr(self.buffers, name))
         self._all = self._to_device(np.arange(num_games))
-        self._turn = Turn("batch")
+        self.turn = Turn("batch")
         self.reset(seed=seed)
 
     @property
@@ -140,16 +142,17 @@ class BaseBatch(Generic[ArrayT]):
         is impossible.
         """
         new_seed = self._seed if seed is None else np.uint64(check_seed(seed))
-        episodes = np.zeros(self.num_games, np.int64) if seed is not None else self._read("episodes") + 1
-        states = self._deal_with_overrides(deals, new_seed, episodes)
-        self._seed = new_seed
-        self._write("episodes", episodes)
-        self._restart(self._all)
-        if states:
-            games = self._to_device(np.array(list(states)))
-            self._write("states", np.array(list(states.values()), STATE), games)
-            self._begin(games)
-        self._show_all()
+        with self.turn:
+            episodes = np.zeros(self.num_games, np.int64) if seed is not None else self._read("episodes") + 1
+            states = self._deal_with_overrides(deals, new_seed, episodes)
+            self._seed = new_seed
+            self._write("episodes", episodes)
+            self._restart(self._all)
+            if states:
+                games = self._to_device(np.array(list(states)))
+                self._write("states", np.array(list(states.values()), STATE), games)
+                self._begin(games)
+            self._show_all()
 
     def start(self, states: np.ndarray, seeds: np.ndarray) -> None:
         """Begin every game of the batch at a given position instead of a new deal.
@@ -166,18 +169,20 @@ class BaseBatch(Generic[ArrayT]):
         if seeds.shape != (self.num_games,) or seeds.dtype != np.uint64:
             raise ValueError(f"seeds must be {self.num_games} integers uint64, not {seeds.dtype} {list(seeds.shape)}")
         self._check_states(states, may_be_over=False)
-        self._write("states", states)
-        self._write("game_seeds", seeds)
-        self._begin(self._all)
-        self._show_all()
+        with self.turn:
+            self._write("states", states)
+            self._write("game_seeds", seeds)
+            self._begin(self._all)
+            self._show_all()
 
     def restart(self, indices: Any) -> None:
         """Abandon the games at `indices` and begin the next episode of each."""
         games = self._check_indices(indices)
         episodes: Any = self.episodes
-        episodes[games] += 1
-        self._restart(games)
-        self._show(games)
+        with self.turn:
+            episodes[games] += 1
+            self._restart(games)
+            self._show(games)
 
     def _deal_with_overrides(self, deals: Any, seed: np.uint64, episodes: np.ndarray) -> dict[int, np.void]:
         """Return {index: initial state} for the games in which a caller sets parts of the deal.
@@ -216,7 +221,7 @@ class BaseBatch(Generic[ArrayT]):
         game, seat and legal actions if any action is illegal, and plays no action in this case.
         """
         games = self._select(indices)
-        with self._turn:
+        with self.turn:
             self._play(games, self._check_actions(actions, games))
 
     def play_random(self, num_steps: int) -> None:
@@ -226,7 +231,7 @@ class BaseBatch(Generic[ArrayT]):
         """
         if not is_integer(num_steps) or num_steps < 0:
             raise ValueError(f"num_steps must be an integer from 0, not {num_steps!r}")
-        with self._turn:
+        with self.turn:
             self._play_random(int(num_steps))
 
     def _select(self, indices: Any) -> ArrayT:
@@ -304,11 +309,12 @@ class BaseBatch(Generic[ArrayT]):
         that a damaged or hostile file can do no harm.
         """
         arrays = self._check_saved(saved)
-        for name in CLONED:
-            self._write(name, arrays[name])
-        self._seed = arrays["seed"][0]
-        self._write("seats", arrays["states"]["seat"].astype(np.int64))
-        self._show_all()
+        with self.turn:
+            for name in CLONED:
+                self._write(name, arrays[name])
+            self._seed = arrays["seed"][0]
+            self._write("seats", arrays["states"]["seat"].astype(np.int64))
+            self._show_all()
 
     def _check_saved(self, saved: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Check saved games, and return their arrays, in which states have the type STATE again.

@@ -38,9 +38,9 @@ from felicity_env.player import write_observations
 class Batch(BaseBatch[np.ndarray]):
     """Batch of `num_games` games of Felicity that are played together: a step plays one action in every game.
 
-    Every step overwrites the public arrays: copy what you keep. Only one Python thread at a time may step a batch: a
-    step in a second thread raises `RuntimeError`. After a step of a batch with `threads` above 1, do not fork the
-    process; start other processes with the method "spawn".
+    Every step overwrites the public arrays: copy what you keep. Only one Python thread at a time may change a batch: a
+    step, reset or restore in a second thread raises `RuntimeError`. After a step of a batch with `threads` above 1, do
+    not fork the process; start other processes with the method "spawn".
 
     num_games: number of games, B. num_players: seats of the standard setup, one number for all games or one per game.
     seed: seed of all deals and of the players' randomness, 0 to 2**63 - 1. reward: a key of `rewards.REWARDS`.

@@ -177,7 +177,8 @@ class LearningGames:
     def _play_compiled(self, indices: np.ndarray) -> None:
         """Let compiled players act as long as it is their turn, also in games that begin after a finished one."""
         while self._compiled is not None and len(indices):
-            self._compiled.play(self.batch.buffers, self.batch.settings, indices, self._loop)
+            with self.batch.turn:
+                self._compiled.play(self.batch.buffers, self.batch.settings, indices, self._loop)
             indices = indices[self._loop.terminated[indices]]
             self._begin_next(indices)
 

@@ -709,14 +709,27 @@ def test_wrong_arguments_are_refused_in_a_line(call, message):
     assert all(np.array_equal(batch.clone()[name], array) for name, array in before.items())
 
 
-def test_a_second_thread_in_a_step_is_refused_and_the_first_goes_on():
-    batch = Batch(2)
-    with batch._turn:  # as while another thread is in a step
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda batch, saved: batch.play_random(1),
+        lambda batch, saved: batch.step(first_legal(batch)),
+        lambda batch, saved: batch.reset(seed=3),
+        lambda batch, saved: batch.start(batch.states[::-1].copy(), batch.game_seeds.copy()),
+        lambda batch, saved: batch.restart([1]),
+        lambda batch, saved: batch.restore(saved),
+    ],
+    ids=["play_random", "step", "reset", "start", "restart", "restore"],
+)
+def test_a_second_thread_that_changes_games_is_refused_and_the_first_goes_on(change):
+    batch, saved = Batch(2), Batch(2, seed=1).clone()
+    before = contents(batch)
+    with batch.turn:  # as while another thread is in a step
         with pytest.raises(RuntimeError, match="another thread is playing in this batch"):
-            batch.play_random(1)
-        with pytest.raises(RuntimeError, match="another thread is playing in this batch"):
-            batch.step(np.array([0, 0]))
-    batch.play_random(1)
+            change(batch, saved)
+        assert contents(batch) == before
+    change(batch, saved)
+    assert contents(batch) != before
 
 
 @pytest.mark.parametrize("num_games", [1, 2, 7])

@@ -127,6 +127,20 @@ def test_compiled_code_is_told_the_number_of_the_player_in_each_seat():
     assert told[0] == [NOT_COMPILED, NOT_COMPILED, 7, NOT_COMPILED, 0]
 
 
+def test_compiled_players_act_only_while_no_other_thread_plays_in_the_batch():
+    refused = []
+
+    def play(_buffers, _settings, indices, _loop):
+        with pytest.raises(RuntimeError, match="another thread is playing in this batch"):
+            batch.play_random(1)
+        refused.append(len(indices))
+
+    batch = Batch(1, 5, seed=1)
+    seats, compiled = np.array([[1, LEARNER, 0, 1, 2]]), CompiledPlayers(play, NUMBERS)
+    LearningGames(batch, [make("random")] * 3, seating=lambda _: seats, compiled=compiled).begin()
+    assert refused[0] == 1
+
+
 def test_no_compiled_player_has_the_number_that_stands_for_none():
     assert NOT_COMPILED < 0
 
