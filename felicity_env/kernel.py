@@ -11,6 +11,7 @@ Python objects, no global random state.
 """
 
 import atexit
+import contextlib
 import functools
 import os
 import shutil
@@ -78,7 +79,8 @@ def _compile(function: _FunctionT, **options: Any) -> _FunctionT:
     if _CONFIG.DISABLE_JIT:
         return function
     compiled: Any = numba.njit(**_OPTIONS | options)(function)
-    compiled._cache = _Cache(function)
+    with contextlib.suppress(OSError):  # there is no place for a cache, as `_cache_root` has printed
+        compiled._cache = _Cache(function)
     return compiled
 
 
@@ -188,7 +190,8 @@ def _cache_root() -> Path:
     """Return the folder that holds compiled code: `felicity_env` in `NUMBA_CACHE_DIR` or in the user's cache folder.
 
     If that folder cannot be used, it is a temporary folder for this process. Numba's index files are pickles, so
-    another user who can write to the folder could run code as this user. Such a folder is not used.
+    another user who can write to the folder could run code as this user. Such a folder is not used. Raises `OSError` if
+    no temporary folder can be made either.
     """
     try:
         folder = _find_cache_parent() / "felicity_env"
@@ -197,9 +200,9 @@ def _cache_root() -> Path:
             return folder
     except (OSError, RuntimeError):  # the folder cannot be made, or no home folder is known
         pass
+    _report_once("no cache folder of this user can be written to, so code is compiled in every process")
     private = Path(tempfile.mkdtemp(prefix="felicity_env-"))  # its mode is 0o700
     atexit.register(shutil.rmtree, private, ignore_errors=True)
-    _report_once("no cache folder of this user can be written to, so code is compiled in every process")
     return private
 
 

@@ -117,6 +117,25 @@ def test_code_plays_on_where_it_cannot_be_kept(monkeypatch, capsys):
     assert "No space left" in capsys.readouterr().err
 
 
+@pytest.mark.compiled("plain Python has no cache of machine code")
+def test_code_plays_on_where_not_even_a_temporary_folder_can_be_made(tmp_path, monkeypatch, capsys):
+    def fail(**_) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr(kernel_module.tempfile, "mkdtemp", fail)
+    for function in (kernel_module._print_once, kernel_module._cache_folder):
+        function.cache_clear()
+
+    @kernel_module.kernel
+    def quadruple(x):
+        return 4 * x
+
+    assert quadruple(11) == 44
+    assert capsys.readouterr().err.count("so code is compiled in every process") == 1
+
+
 @pytest.mark.compiled("plain Python compiles nothing")
 def test_compilation_is_announced_when_it_begins_and_not_by_an_import(tmp_path):
     assert "tiny.py: compiling" in run_module(tmp_path, tmp_path / "cache")[1]
