@@ -1,6 +1,6 @@
 """PettingZoo environment of the game Felicity, in which agents act one after another (AEC).
 
-This code plays a game of random actions::
+This code plays a game in which every agent takes its first legal action::
 
     from felicity_env import felicity_v0
 
@@ -8,8 +8,8 @@ This code plays a game of random actions::
     env.reset(seed=1)
     for agent in env.agent_iter():
         observation, reward, termination, truncation, info = env.last()
-        done = termination or truncation
-        env.step(None if done else env.action_space(agent).sample(observation["action_mask"]))
+        legal_actions = observation["action_mask"].nonzero()[0]
+        env.step(None if termination or truncation else int(legal_actions[0]))
 
 There is no parallel version: seats bid in turn, and `aec_to_parallel` would let them all bid at once.
 """
