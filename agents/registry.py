@@ -310,6 +310,7 @@ class Identity(NamedTuple):
 
     digest: str  # 8 hex digits
     unseen: str  # "" if the digest sees everything
+    weights: str  # text that identifies the weights, as `identify_weights` returns it
 
 
 def identify_player(code: str) -> Identity:
@@ -321,19 +322,25 @@ def identify_player(code: str) -> Identity:
     name, player = parse_code(code)[0], make(code)
     is_own = name not in PLAYERS
     source = inspect.getsourcefile(_import_own(name) if is_own else importlib.import_module(PLAYERS[name].module))
-    get_digest = getattr(player, "digest", None)
-    weights = str(get_digest()) if callable(get_digest) else ""
+    weights = identify_weights(player)
     content = "\n".join([code, code_digest(Path(source)) if source else "", weights])
-    return Identity(hashlib.sha256(content.encode()).hexdigest()[:8], _find_unseen(name, has_digest=bool(weights)))
+    digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+    return Identity(digest, _find_unseen(name, has_digest=bool(weights)), weights)
 
 
 def _find_unseen(name: str, *, has_digest: bool) -> str:
     """Return a line about what the digest of a player omits, given its name, or "" if it omits nothing."""
     if name in SERVERS:
-        return "its settings are as before; whether its server still has the same model is not seen (or use --fresh)"
+        return "its settings are as before; whether its server still has the same model is not seen"
     if name in PLAYERS or has_digest:
         return ""
-    return "its code is as before; files that it reads are not compared (give it a method digest(), or use --fresh)"
+    return "its code is as before; files that it reads are not compared, unless it has a method digest()"
+
+
+def identify_weights(player: Player) -> str:
+    """Return the text by which a player's method `digest()` identifies its weights, or "" if it has no such method."""
+    get_digest = getattr(player, "digest", None)
+    return str(get_digest()) if callable(get_digest) else ""
 
 
 def shorten_codes(codes: Iterable[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import numpy as np
 from agents.arena.blocks import Blocks, estimate_measures, play_blocks
 from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
-from agents.registry import PLAYERS, list_files, make
+from agents.registry import PLAYERS, identify_weights, list_files, make
 from agents.tasks.run import run_tasks
 from agents.tools.command import print_error
 from agents.tools.files import UserError
@@ -78,16 +78,30 @@ def summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
 
 
 def play_part(part: Part) -> Blocks | Failure:
-    """Play a part of a match; return its results, or the failure of a player."""
+    """Play a part of a match; return its results, or the failure of a player.
+
+    Raises `UserError` if the weights of a player are no longer those that the part was listed with.
+    """
     codes, setup = part.match.codes, part.match.setup
+    players = [make(code) for code in codes]
+    for code, player, weights in zip(codes, players, part.weights, strict=True):
+        _check_same_weights(code, player, weights)
     seed = game_seed(part.seed, setup.seats, 0)
     deals = range(part.first, part.last)
     try:
-        return play_blocks(
-            [make(code) for code in codes], num_deals=deals, seed=seed, setup=setup, seconds=part.seconds
-        )
+        return play_blocks(players, num_deals=deals, seed=seed, setup=setup, seconds=part.seconds)
     except PlayerError as error:
         return Failure(codes[error.index], error.reason, error.text)
+
+
+def _check_same_weights(code: str, player: Player, weights: str) -> None:
+    """Raise `UserError` unless a player has the weights with which the command began.
+
+    A run that is still training writes new ones, and no result may be a mixture of both.
+    """
+    if identify_weights(player) != weights:
+        advice = "wait until its run has ended, or copy a file of the run's folder checkpoints and name it as net:FILE"
+        raise UserError(f"{code} has new weights since this command began; {advice}")
 
 
 def describe_part(part: Part) -> str:
@@ -115,9 +129,9 @@ def play_matches(
     or if parts were given up.
     """
     codes = {code for match in matches for code in match.codes}
-    with open_folder(folder, seed, codes, fresh=fresh, report=print_error) as digests:
+    with open_folder(folder, seed, codes, fresh=fresh, report=print_error) as players:
         sizes: dict[str, Any] = {"deals_per_part": deals_per_part, "seconds": seconds}
-        parts = list_parts(matches, digests, seed=seed, folder=folder, **sizes)
+        parts = list_parts(matches, players, seed=seed, folder=folder, **sizes)
         missing = [part for part in parts if not part.path.exists()]
         clock = _Clock(missing, len(parts), report)
         failures = _play_missing(missing, clock, workers=workers, ray=ray, files=list_files(*codes))

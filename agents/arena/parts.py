@@ -21,7 +21,7 @@ import numpy as np
 from agents.arena import blocks as arena_blocks
 from agents.arena.blocks import MEASURES, Blocks
 from agents.arena.games import ROUND, Forfeit
-from agents.registry import identify_player
+from agents.registry import Identity, identify_player
 from agents.tools.files import (
     LOCK,
     UserError,
@@ -74,8 +74,9 @@ class Match:
 class Part(NamedTuple):
     """Part of a match: the deals `first` to `last` - 1, and the file `path` for their results.
 
-    digests: digest of each player, in the order of the match's codes. code: digest of the rules and the arena.
-    seconds: most seconds for a decision, or None.
+    digests: digest of each player, in the order of the match's codes. weights: text that identifies the weights of each
+    player, as `identify_weights` returns it. code: digest of the rules and the arena. seconds: most seconds for a
+    decision, or None.
     """
 
     match: Match
@@ -83,6 +84,7 @@ class Part(NamedTuple):
     last: int
     seed: int
     digests: tuple[str, ...]
+    weights: tuple[str, ...]
     code: str
     path: Path
     seconds: float | None = None
@@ -110,10 +112,10 @@ def arena_digest() -> str:
 @contextmanager
 def open_folder(
     folder: Path, seed: int, codes: Iterable[str], *, fresh: bool, report: Callable[[str], Any]
-) -> Iterator[dict[str, str]]:
-    """Create and lock the folder for the results of matches, or continue an existing one; yield the players' digests.
+) -> Iterator[dict[str, Identity]]:
+    """Create and lock the folder for the results of matches, or continue an existing one; yield who the players are.
 
-    The digests are {code: digest}. A player that has changed since is reported by name, and its games are played again.
+    They are {code: identity}. A player that has changed since is reported by name, and its games are played again.
     fresh: delete all results in the folder first. Raises `UserError` if another process is at work there, or if the
     folder has other content, or results of another seed or of changed code.
     """
@@ -139,7 +141,7 @@ def open_folder(
                 report(f"{code}: {players[code].unseen}")
         digests = {code: player.digest for code, player in players.items()}
         write_json(folder / _ORIGIN, origin | {"players": {**known, **digests}})
-        yield digests
+        yield players
 
 
 def _read_players(folder: Path, origin: Mapping[str, Any]) -> dict[str, str]:
@@ -166,7 +168,7 @@ def _read_players(folder: Path, origin: Mapping[str, Any]) -> dict[str, str]:
 
 def list_parts(
     matches: Mapping[Match, int],
-    digests: Mapping[str, str],
+    players: Mapping[str, Identity],
     *,
     seed: int,
     folder: Path,
@@ -175,17 +177,19 @@ def list_parts(
 ) -> list[Part]:
     """List the parts of all matches, beginning with the first part of every match, then the second of each, ...
 
-    In this order the time left can be estimated early. matches: each match with its number of deals. digests: {code:
-    digest} of all players.
+    In this order the time left can be estimated early. matches: each match with its number of deals. players: {code:
+    identity} of all players.
     """
     code, parts = arena_digest(), []
+    digests = {player: identity.digest for player, identity in players.items()}
     for match, deals in matches.items():
         match_folder = folder / _PARTS / match.name_folder(digests)
         of_players = tuple(digests[player] for player in match.codes)
+        weights = tuple(players[player].weights for player in match.codes)
         for first in range(0, deals, deals_per_part):
             last = min(first + deals_per_part, deals)
             path = match_folder / f"{first}-{last}.npz"
-            parts.append(Part(match, first, last, seed, of_players, code, path, seconds))
+            parts.append(Part(match, first, last, seed, of_players, weights, code, path, seconds))
     return sorted(parts, key=lambda part: part.first)
 
 

@@ -227,7 +227,8 @@ def make_part(folder: Path, rng: Rng) -> DamagedFile:
     """Play a small part of a match in a random setup, write its results, and return their file to be damaged."""
     setup = list(SETUPS.values())[rng.integers(len(SETUPS))]
     match, seed = Match.one_against("anchor", "greedy", setup), int(rng.integers(2**62))
-    part = Part(match, 0, 3, seed, ("-",) * setup.seats, arena_digest(), folder / "0-3.npz")
+    digests, weights = ("-",) * setup.seats, ("",) * setup.seats
+    part = Part(match, 0, 3, seed, digests, weights, arena_digest(), folder / "0-3.npz")
     results = play_part(part)
     assert isinstance(results, Blocks)
     save_part(part, results)

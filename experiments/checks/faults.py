@@ -61,9 +61,9 @@ class Config:
 def list_small_parts(folder: Path, seed: int) -> list[Part]:
     """List the parts of a small tournament whose files are in a folder."""
     codes = sorted({code for pair in PAIRS for code in pair})
-    digests = {code: identify_player(code).digest for code in codes}
+    players = {code: identify_player(code) for code in codes}
     matches = {Match.one_against(*pair, standard_setup(3)): DEALS_A_PART * PARTS for pair in PAIRS}
-    return list_parts(matches, digests, seed=seed, folder=folder, deals_per_part=DEALS_A_PART)
+    return list_parts(matches, players, seed=seed, folder=folder, deals_per_part=DEALS_A_PART)
 
 
 class Task(NamedTuple):

@@ -56,10 +56,10 @@ class Config(OneSetup):
 def list_work(config: Config, workers: int) -> list[Part]:
     """List the parts of a match that so many workers play in one repetition."""
     match = Match.one_against(config.player, "tuned", config.chosen_setup)
-    digests = {code: identify_player(code).digest for code in match.codes}
+    players = {code: identify_player(code) for code in match.codes}
     deals = config.deals_per_part * config.parts * workers
     size = {"deals_per_part": config.deals_per_part, "folder": Path("nowhere")}
-    return list_parts({match: deals}, digests, seed=SEEDS["cluster"], **size)
+    return list_parts({match: deals}, players, seed=SEEDS["cluster"], **size)
 
 
 def measure_rate(pool: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> float:

@@ -31,8 +31,8 @@ def make():
 def make_part(folder: Path, *codes: str, deals: int = 2, seed: int = 0) -> Part:
     """Play a match of one part and write its file."""
     match = Match(codes, standard_setup(3))
-    digests = {code: identify_player(code).digest for code in codes}
-    (part,) = list_parts({match: deals}, digests, seed=seed, folder=folder, deals_per_part=deals)
+    identities = {code: identify_player(code) for code in codes}
+    (part,) = list_parts({match: deals}, identities, seed=seed, folder=folder, deals_per_part=deals)
     players = [make(code) for code in codes]
     blocks = play_blocks(players, num_deals=deals, seed=game_seed(seed, 3, 0), setup=match.setup)
     save_part(part, blocks)
@@ -157,7 +157,7 @@ def write_bot(folder: Path, habit: str) -> str:
 
 def identify(folder: Path, code: str) -> tuple[str, str]:
     """Return digest and unseen of a player, as a new process finds them."""
-    script = "import sys; from agents.registry import identify_player; print(*identify_player(sys.argv[1]), sep='\\n')"
+    script = "import sys; from agents.registry import identify_player as find; print(*find(sys.argv[1])[:2], sep='\\n')"
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(
         [sys.executable, "-c", script, code], env=environment, capture_output=True, text=True, check=True
@@ -204,8 +204,8 @@ def test_the_folder_knows_who_played_in_it(tmp_path):
     origin = json.loads((tmp_path / "origin.json").read_text())
     assert origin["players"] == {code: identify_player(code).digest for code in ("random", "pass")}
     assert origin["code of the rules, the arena or a heuristic"] == arena_digest()
-    with open_folder(tmp_path, 0, ["ev"], fresh=False, report=print) as digests:
-        assert digests == {"ev": identify_player("ev").digest}
+    with open_folder(tmp_path, 0, ["ev"], fresh=False, report=print) as identities:
+        assert identities == {"ev": identify_player("ev")}
 
 
 # --- processes --------------------------------------------------------------------------------------------------------

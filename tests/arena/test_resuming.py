@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agents.__main__ import VERBS
+from agents.arena import matches
 from agents.arena.parts import Match, list_parts
 from agents.policy_file import save_policy
 from agents.registry import identify_player
+from agents.tools.command import run_verb
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Setup
 from felicity_env.setups import standard_setup
 from tests.support.paths import ROOT
@@ -28,9 +31,9 @@ from felicity_env.setups import standard_setup
 folder = Path(sys.argv[1])
 matches = {{Match.one_against(one, "random", standard_setup(3)): 1 for one in {PLAYERS[1:]}}}
 report = lambda text: print(text, file=sys.stderr)
-with open_folder(folder, 0, {PLAYERS}, fresh=False, report=report) as digests:
+with open_folder(folder, 0, {PLAYERS}, fresh=False, report=report) as players:
     print(json.dumps({{part.match.codes[0]: str(part.path) for part in list_parts(
-        matches, digests, seed=0, folder=folder, deals_per_part=1)}}))
+        matches, players, seed=0, folder=folder, deals_per_part=1)}}))
 """
 
 
@@ -161,8 +164,8 @@ def save_net(folder: Path, seed: int) -> None:
 def name_folder(*codes: str, setup: Setup | None = None) -> str:
     """Return the name of the folder of a match."""
     match = Match(codes, setup or standard_setup(len(codes)))
-    digests = {code: identify_player(code).digest for code in codes}
-    (part,) = list_parts({match: 1}, digests, seed=0, folder=Path(), deals_per_part=1)
+    players = {code: identify_player(code) for code in codes}
+    (part,) = list_parts({match: 1}, players, seed=0, folder=Path(), deals_per_part=1)
     return part.path.parent.name
 
 
@@ -180,6 +183,31 @@ def test_matches_of_different_codes_setups_or_weights_have_different_folders(tmp
     assert name_folder("net:a_b,greedy", "ev", "ev") != before
     save_net(tmp_path / "a_b", 1)
     assert name_folder("net:a_b,greedy", "ev", "ev") == before
+
+
+def test_a_player_whose_weights_change_while_it_plays_is_named_and_nothing_of_the_new_ones_is_stored(
+    tmp_path, monkeypatch, capsys
+):
+    save_net(tmp_path / "run", 1)
+    code, out, play_part = f"net:{tmp_path / 'run'}", tmp_path / "out", matches.play_part
+    words = ["--players", code, "pass", "--setup", "tiny-2", "--num-deals", "3", "--deals-per-part", "1"]
+    arguments = [*words, "--workers", "1", "--out", str(out)]
+
+    def train_on(part):
+        results = play_part(part)
+        if part.first == 1:
+            save_net(tmp_path / "run", 2)
+        return results
+
+    monkeypatch.setattr(matches, "play_part", train_on)
+    assert run_verb("agents", VERBS, ["tournament", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert f"{code} has new weights since this command began; wait until its run has ended" in error
+    assert error.count("\n") == 1
+    assert sorted(path.stem for path in out.rglob("*.npz")) == ["0-1", "0-1", "1-2"]
+    monkeypatch.undo()
+    assert run_verb("agents", VERBS, ["tournament", *arguments]) == 0
+    assert f"{code} has changed since it played here" in capsys.readouterr().err
 
 
 @pytest.mark.linux("only POSIX systems send SIGTERM to a process that can end well")
