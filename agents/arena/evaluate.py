@@ -7,8 +7,9 @@ stronger than each opponent, and stops as soon as the answer is clear.
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -19,20 +20,28 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from agents.arena.blocks import Blocks
 from agents.arena.estimates import Look, SequentialTest
-from agents.arena.matches import Match, play_matches, summarize_pair, win_shares_against_copies
+from agents.arena.matches import Failure, Match, MatchResults, Report, play_matches, play_part, summarize_pair
+from agents.arena.parts import Part, list_parts
 from agents.arena.report import print_failures
 from agents.checkpoint_file import SUFFIX
 from agents.mixture import PolicyPlayer
-from agents.registry import PLAYERS, check_players, make, shorten_codes
+from agents.registry import PLAYERS, Identity, check_players, identify_player, make, shorten_codes
 from agents.tasks.options import Workers
 from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import check_replacement, describe_measurement
-from agents.tools.settings import SeveralSetups, check_at_least, check_positive, choose_setups, require
+from agents.tools.settings import (
+    SeveralSetups,
+    check_at_least,
+    check_positive,
+    check_seconds_a_decision,
+    choose_setups,
+    require,
+)
 from felicity_env.game import Setup
-from felicity_env.random_stream import game_seed
 from felicity_env.setups import STANDARD_PLAYERS, describe_setup, is_setup_name, setup_name
 
 BLOCKS_PER_LOOK = 20
@@ -68,14 +77,25 @@ class Config(Workers, SeveralSetups):
     def __post_init__(self) -> None:
         require(bool(self.others), "--against must name another player")
         check_at_least(self, num_deals=2, seed=0)
-        check_positive(
-            self, *(name for name in ("sequential", "seconds_a_decision") if getattr(self, name) is not None)
-        )
+        check_seconds_a_decision(self)
         gain = self.sequential
+        if gain is not None:
+            check_positive(self, "sequential")
+            self._refuse_unused_options()
         require(gain is None or gain < 1, f"--sequential must be a gain in win share, less than 1, not {gain}")
         super().__post_init__()
         make(self.code)
         check_players(self, "against")
+
+    def _refuse_unused_options(self) -> None:
+        """Raise `ValueError` if options are given that a sequential test would not use."""
+        given = {
+            "--workers": self.workers not in (1, Workers.workers),
+            "--ray": self.ray is not None,
+            "--fresh": self.fresh,
+        }
+        unused = " and ".join(option for option, is_given in given.items() if is_given)
+        require(not unused, f"--sequential plays everything anew in one process: leave out {unused}")
 
     @property
     def code(self) -> str:
@@ -174,40 +194,73 @@ def name_rest(pair: dict[str, Any], name: str) -> str:
     return f"{pair['num_players'] - 1} x {name}"
 
 
-def compare_players(one: str, other: str, setup: Setup, config: Config) -> Look:
-    """Run a sequential test (SPRT) of whether player `one` is stronger than `other`, until a verdict or the last deal.
+def compare_players(
+    matches: Sequence[Match], players: Mapping[str, Identity], config: Config, report: Report
+) -> tuple[Look, MatchResults]:
+    """Run a sequential test (SPRT) of whether a player is stronger than another, until a verdict or the last deal.
 
-    Each block (a deal in all rotations of the seats) counts the mean of two differences: the win share of `one` alone
-    against copies of `other`, minus par (1/n); and par minus the win share of `other` alone against copies of `one`.
+    matches: the player alone against copies of the other, and the other alone against copies of the player. players:
+    {code: identity}. report: called with the number of deals played, their maximum, and None. Each block (a deal in all
+    rotations of the seats) counts the mean of two differences: the player's win share in the first match minus par
+    (1/n), and par minus the other's win share in the second match. The test also ends if a player fails.
     """
-    test, par = SequentialTest(float(config.sequential or 0)), 1 / setup.seats
-    seed = game_seed(config.seed, setup.seats, 0)
-    look = test.update(np.empty(0))
-    while not look.verdict and look.blocks < config.num_deals:
-        deals = range(look.blocks, min(look.blocks + BLOCKS_PER_LOOK, config.num_deals))
-        first, second = (
-            win_shares_against_copies(make(player), rest, setup, num_deals=deals, seed=seed)
-            for player, rest in ((one, other), (other, one))
-        )
+    sizes: dict[str, Any] = {"deals_per_part": BLOCKS_PER_LOOK, "seconds": config.seconds_a_decision}
+    deals = dict.fromkeys(matches, config.num_deals)
+    parts = list_parts(deals, players, seed=config.seed, folder=Path(), **sizes)  # nothing is written there
+    test, par = SequentialTest(float(config.sequential or 0)), 1 / matches[0].setup.seats
+    look, played, failures = test.update(np.empty(0)), [], []
+    report(0, config.num_deals, None)
+    for both in zip(parts[::2], parts[1::2], strict=True):
+        blocks, failures = _play_parts(both)
+        if failures:
+            break
+        played.append(blocks)
+        first, second = (each.block_means(0) for each in blocks)
         look = test.update(((first - par) + (par - second)) / 2)
-    return look
+        report(look.blocks, config.num_deals, None)
+        if look.verdict:
+            break
+    of_match = {match: Blocks.concatenate(blocks) for match, *blocks in zip(matches, *played, strict=True) if blocks}
+    return look, MatchResults(of_match, failures)
 
 
-def run_sequential_tests(config: Config, console: Console) -> list[dict[str, Any]]:
+def _play_parts(parts: Sequence[Part]) -> tuple[list[Blocks], list[Failure]]:
+    """Play parts of matches until a player fails, and return the blocks of each and the failure."""
+    blocks: list[Blocks] = []
+    for part in parts:
+        outcome = play_part(part)
+        if isinstance(outcome, Failure):
+            return blocks, [outcome]
+        blocks.append(outcome)
+    return blocks, []
+
+
+def run_sequential_tests(config: Config, console: Console) -> dict[str, Any]:
     """Run a sequential test (SPRT) of whether the player is stronger than each opponent; print and return the results.
 
     They are returned as they are stored in `sequential.json`.
     """
-    rows = []
-    for setup in config.setups:
-        for other in config.others:
-            look = compare_players(config.code, other, setup, config)
-            verdict = f"is {look.verdict} than" if look.verdict else "is not yet known to be stronger than"
+    players = {code: identify_player(code) for code in (config.code, *config.others)}
+    names, rows, results = shorten_codes(players), [], MatchResults({}, [])
+    for setup, other in product(config.setups, config.others):
+        if {config.code, other} & {failure.code for failure in results.failures}:
+            continue
+        matches = [Match.one_against(*pair, setup) for pair in ((config.code, other), (other, config.code))]
+        with PartsProgress(console, unit=f"deals against {names[other]}, {setup_name(setup)}") as progress:
+            look, played = compare_players(matches, players, config, progress.report)
+        results.blocks |= played.blocks
+        results.failures += played.failures
+        if not played.failures:
             rows.append({**describe_setup(setup), "other": other, **asdict(look)})
-            where = f"by {config.sequential} of win share, after {look.blocks} deals"
-            text = f"{rows[-1]['setup']}: {config.code} {verdict} {other} {where}"
-            console.print(text, highlight=False)
-    return rows
+            console.print(_describe_look(look, other, setup, config), highlight=False)
+    failures = [failure._asdict() for failure in results.failures]
+    return {"sequential": rows, "failures": failures, "forfeits": results.list_forfeits()}
+
+
+def _describe_look(look: Look, other: str, setup: Setup, config: Config) -> str:
+    verdict = f"is {look.verdict} than" if look.verdict else "is not yet known to be stronger than"
+    where = f"by {config.sequential} of win share, after {look.blocks} deals"
+    return f"{setup_name(setup)}: {config.code} {verdict} {other} {where}"
 
 
 def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
@@ -219,7 +272,7 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
     if config.out:
         check_replacement(config.out / name, COMMAND, config, print_error)
     if config.sequential is not None:
-        results: dict[str, Any] = {"sequential": run_sequential_tests(config, console)}
+        results = run_sequential_tests(config, console)
     else:
         with TemporaryDirectory() as scratch:
             results = measure_player(config, config.out or Path(scratch) / "parts", console)
@@ -230,7 +283,7 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
         path = config.out / name
         write_json(path, describe_measurement(COMMAND, config, started=started) | {"results": results})
         console.print(f"wrote {path}", highlight=False, soft_wrap=True)
-    elif not results.get("failures"):
+    elif not results["failures"]:
         console.print(f"nothing is stored; --out FOLDER writes {name}", highlight=False)
     return results
 
@@ -241,4 +294,4 @@ def main(config: Config) -> int:
     Returns 1 if a player failed, else 0.
     """
     results = evaluate_player(config, Console())
-    return print_failures(results.get("failures", []), results.get("forfeits", []))
+    return print_failures(results["failures"], results["forfeits"])

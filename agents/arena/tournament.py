@@ -27,7 +27,7 @@ from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import check_replacement, describe_measurement
-from agents.tools.settings import SeveralSetups, check_at_least, require
+from agents.tools.settings import SeveralSetups, check_at_least, check_seconds_a_decision, require
 from felicity_env.game import Setup
 from felicity_env.setups import describe_setup, setup_name
 
@@ -69,6 +69,7 @@ class Config(Workers, SeveralSetups):
         enough = len(self.entrants) >= 2 and len(set(self.entrants)) == len(self.entrants)
         require(enough, f"{what} must name at least two different players, not {named}")
         check_at_least(self, num_deals=2, search_deals=2, mixed_deals=0, deals_per_part=1, seed=0)
+        check_seconds_a_decision(self)
         super().__post_init__()
 
     @property

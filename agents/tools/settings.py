@@ -8,6 +8,8 @@ from typing import Any
 from felicity_env.game import Setup
 from felicity_env.setups import STANDARD_PLAYERS, find_setup, standard_setup
 
+DAY = 86_400  # seconds
+
 
 def require(condition: bool, message: str) -> None:
     """Raise `ValueError` with `message` unless the condition holds."""
@@ -25,6 +27,13 @@ def check_positive(config: Any, *settings: str) -> None:
     for setting in settings:
         value = getattr(config, setting)
         require(0 < value < inf, f"{option_name(setting)} must be positive, not {value}")
+
+
+def check_seconds_a_decision(config: Any) -> None:
+    """Raise `ValueError` unless `seconds_a_decision` is None, or positive and at most a day, as any timer takes it."""
+    seconds = config.seconds_a_decision
+    is_possible = seconds is None or 0 < seconds <= DAY
+    require(is_possible, f"--seconds-a-decision must be positive and at most {DAY} (a day), not {seconds}")
 
 
 def check_not_negative(config: Any, *settings: str) -> None:

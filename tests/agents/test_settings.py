@@ -8,7 +8,15 @@ import pytest
 
 from agents.tools.files import UserError, check_same_settings
 from agents.tools.options import read_whole_number
-from agents.tools.settings import check_at_least, check_positive, check_range, check_seeds, choose_setups, require
+from agents.tools.settings import (
+    check_at_least,
+    check_positive,
+    check_range,
+    check_seconds_a_decision,
+    check_seeds,
+    choose_setups,
+    require,
+)
 from felicity_env import Setup
 from felicity_env.setups import standard_setup
 
@@ -35,6 +43,12 @@ def test_the_first_setting_that_is_wrong_is_named(check: Callable[[], object], m
         check()
 
 
+@pytest.mark.parametrize("seconds", [-1, 0, float("inf"), float("nan"), 1e20])
+def test_a_time_limit_that_no_timer_takes_is_refused(seconds):
+    with pytest.raises(ValueError, match=r"--seconds-a-decision must be positive and at most 86400 \(a day\), not "):
+        check_seconds_a_decision(SimpleNamespace(seconds_a_decision=seconds))
+
+
 def test_whole_numbers_may_have_an_exponent():
     texts = {"7": 7, "-2": -2, "1_000": 1000, "1e6": 10**6, "2.5e3": 2500, str(2**60 + 1): 2**60 + 1}
     assert {text: read_whole_number(text) for text in texts} == texts
@@ -51,6 +65,8 @@ def test_possible_settings_are_accepted():
     check_at_least(CONFIG, num_envs=1, deals=2)
     check_range(CONFIG, 0, 1, "gain", "num_envs")
     check_seeds([3, 1], at_least=2)
+    for seconds in (None, 0.01, 86_400):
+        check_seconds_a_decision(SimpleNamespace(seconds_a_decision=seconds))
 
 
 def test_setups_are_chosen_by_name_by_file_or_by_number_of_players_each_once(tmp_path):

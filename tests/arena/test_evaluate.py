@@ -7,6 +7,8 @@ import pytest
 
 from agents.__main__ import VERBS
 from agents.adapters import from_policy
+from agents.arena import matches
+from agents.arena.blocks import play_blocks as play
 from agents.arena.evaluate import Config, list_foreign_setups
 from agents.policy_file import save_policy
 from agents.tools.command import run_verb
@@ -125,6 +127,44 @@ def test_the_sequential_test_finds_the_stronger_and_stops_early(tmp_path):
     assert random["blocks"] < 100
 
 
+SEQUENTIAL = ["--setup", "tiny-2", "--num-deals", "20", "--sequential", "0.02"]
+
+
+def test_the_sequential_test_shows_how_far_it_is_and_reports_forfeits(tmp_path, capsys):
+    code, out = f"{__name__}:make_cheat", tmp_path / "out"
+    assert evaluate(code, "--against", "random", *SEQUENTIAL, "--out", str(out)) == 0
+    printed = capsys.readouterr()
+    assert "20/20 deals against random, tiny-2" in printed.out
+    assert f"{code} forfeited 80 of its 80 games by an illegal action; the first:\n" in printed.err
+    assert json.loads((out / "sequential.json").read_text())["results"]["forfeits"][0]["games"] == 80
+
+
+def test_the_sequential_test_limits_the_time_of_a_decision(monkeypatch):
+    asked = []
+    monkeypatch.setattr(matches, "play_blocks", lambda *args, seconds, **kw: asked.append(seconds) or play(*args, **kw))
+    assert evaluate("pass", "--against", "random", *SEQUENTIAL, "--seconds-a-decision", "7") == 0
+    assert set(asked) == {7.0}
+
+
+def make_broken():
+    """Make a player that raises an error."""
+    return from_policy(lambda observation, mask: 1 // 0)
+
+
+def test_a_player_that_fails_in_a_sequential_test_is_named_once_and_left_out(capsys):
+    code = f"{__name__}:make_broken"
+    assert evaluate("pass", "--against", code, "random", *SEQUENTIAL, "--setup", "tiny-2", "standard-3") == 1
+    printed = capsys.readouterr()
+    assert printed.err.count(f"{code} failed and is left out: ZeroDivisionError") == 1
+    assert printed.out.count("pass is not") == 2
+
+
+@pytest.mark.parametrize("words", [["--ray", "local"], ["--fresh"], ["--workers", "77"]])
+def test_options_without_effect_on_a_sequential_test_are_refused(words, capsys):
+    assert evaluate("ev", "--against", "random", *SEQUENTIAL, *words) == 2
+    assert f"--sequential plays everything anew in one process: leave out {words[0]}\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -137,6 +177,7 @@ def test_the_sequential_test_finds_the_stronger_and_stops_early(tmp_path):
         (["ev", "--sequential", "0"], "--sequential must be positive, not 0"),
         (["ev", "--sequential", "-0.1"], "--sequential must be positive, not -0.1"),
         (["ev", "--sequential", "5"], "--sequential must be a gain in win share, less than 1, not 5.0"),
+        (["ev", "--seconds-a-decision", "1e20"], "--seconds-a-decision must be positive and at most 86400 (a day)"),
         (["runs/nowhere"], "no player"),
         (["net@greedy"], "write net:greedy"),
         (["ev", "--against", "agents/net"], "--against: no player 'agents/net' (did you mean 'net:agents/net'?"),

@@ -160,6 +160,7 @@ def test_an_illegal_answer_forfeits_the_game_and_is_counted_and_said(tmp_path, c
         (["--search-deals", "-3"], "--search-deals must be at least 2, not -3"),
         (["--workers", "0"], "--workers"),
         (["--seed", "-1"], "--seed"),
+        (["--seconds-a-decision", "0"], "--seconds-a-decision must be positive and at most 86400 (a day), not 0.0"),
         (["--players", "random", "net:nowhere"], "nowhere"),
     ],
 )
