@@ -61,6 +61,7 @@ def main(config: Config) -> None:
     players = [make(code) for code in config.players]
     console, written, started = Console(), 0, time.monotonic()
     with PartsProgress(console, unit="deals") as progress:
+        progress.report(0, len(deals), None)
         for done, deal in enumerate(deals, 1):
             written += write_games(config.out, play_deal(config, players, deal))
             progress.report(done, len(deals), (time.monotonic() - started) / done * (len(deals) - done))

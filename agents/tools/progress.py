@@ -1,17 +1,22 @@
 """Progress display for a long computation that is done in parts."""
 
+import time
+
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+LINE_EVERY = 30.0  # seconds
+
 
 class PartsProgress:
-    """Context manager that shows a progress bar on a terminal, or else prints a line after each tenth of the parts.
+    """Context manager that shows a progress bar on a terminal, or else prints lines; nothing before the first report.
 
-    unit: word for the parts, such as "decisions".
+    A line is printed after each tenth of the parts, and after a part if the last line is 30 seconds old. unit: word for
+    the parts, such as "decisions".
     """
 
     def __init__(self, console: Console, unit: str = "parts") -> None:
-        self.console, self.unit, self._tenths = console, unit, 0
+        self.console, self.unit, self._tenths, self._printed = console, unit, 0, time.monotonic()
         self.bar = Progress(
             TextColumn(f"{{task.completed}}/{{task.total}} {unit}"),
             BarColumn(bar_width=20),
@@ -20,7 +25,7 @@ class PartsProgress:
             console=console,
             disable=not console.is_terminal,
         )
-        self.task = self.bar.add_task("", total=None, left="")
+        self.task = self.bar.add_task("", total=None, visible=False, left="")
 
     def __enter__(self) -> "PartsProgress":
         self.bar.start()
@@ -32,9 +37,11 @@ class PartsProgress:
     def report(self, done: int, total: int, seconds_left: float | None) -> None:
         """Show how many of all parts are done, and the estimated seconds left (None while they are unknown)."""
         left = "" if seconds_left is None else f"about {format_duration(seconds_left)} left"
-        self.bar.update(self.task, completed=done, total=total, left=left)
-        if not self.console.is_terminal and done * 10 // max(total, 1) > self._tenths:
-            self._tenths = done * 10 // total
+        self.bar.update(self.task, completed=done, total=total, visible=True, left=left)
+        tenths, now = done * 10 // max(total, 1), time.monotonic()
+        is_due = tenths > self._tenths or now - self._printed >= LINE_EVERY
+        if is_due and not self.console.is_terminal:
+            self._tenths, self._printed = tenths, now
             self.console.print(f"{done}/{total} {self.unit}  {left}", highlight=False)
 
 

@@ -65,6 +65,7 @@ def run_check(
         state = _read_state(path, origin)
         before, first = time.monotonic() - state["seconds"], state["done"]
         started = time.monotonic()
+        progress.report(first, num_chunks, None)
         for k in range(first, num_chunks):
             _add(state, k, chunk(k), console)
             state["seconds"] = round(time.monotonic() - before, 1)
