@@ -60,11 +60,16 @@ def main(config: Config) -> None:
     deals = range(config.first_deal, config.first_deal + config.num_deals)
     players = [make(code) for code in config.players]
     console, written, started = Console(), 0, time.monotonic()
-    with PartsProgress(console, unit="deals") as progress:
-        progress.report(0, len(deals), None)
-        for done, deal in enumerate(deals, 1):
-            written += write_games(config.out, play_deal(config, players, deal))
-            progress.report(done, len(deals), (time.monotonic() - started) / done * (len(deals) - done))
+    try:
+        with PartsProgress(console, unit="deals") as progress:
+            progress.report(0, len(deals), None)
+            for done, deal in enumerate(deals, 1):
+                written += write_games(config.out, play_deal(config, players, deal))
+                progress.report(done, len(deals), (time.monotonic() - started) / done * (len(deals) - done))
+    except KeyboardInterrupt:
+        if not written:
+            raise
+        raise KeyboardInterrupt(f"the {written} games of finished deals are in {config.out}") from None
     console.print(f"{written} games are in {config.out}", highlight=False, soft_wrap=True)
 
 

@@ -61,7 +61,9 @@ def test_saved_games_are_those_of_a_tournament_with_the_same_seed(tmp_path, caps
             assert path.read_text().endswith(f"\n# players: {', '.join(codes_by_seat)}; scores: {scores}\n")
 
 
-def test_an_interrupted_command_keeps_the_games_of_the_deals_that_it_has_played(tmp_path, monkeypatch):
+def test_an_interrupted_command_keeps_the_games_of_the_deals_that_it_has_played_and_says_so(
+    tmp_path, monkeypatch, capsys
+):
     def stop_at_the_third_deal(config: games.Config, players: Sequence[Player], deal: int) -> dict[str, str]:
         if deal == 2:
             raise KeyboardInterrupt
@@ -70,9 +72,13 @@ def test_an_interrupted_command_keeps_the_games_of_the_deals_that_it_has_played(
     play_deal = games.play_deal
     monkeypatch.setattr(games, "play_deal", stop_at_the_third_deal)
     assert run("games", "anchor", "ev", "ev", "--num-deals", 4, "--out", tmp_path) == 130
+    assert capsys.readouterr().err == f"stopped; the 6 games of finished deals are in {tmp_path}\n"
     assert {path.name for path in tmp_path.iterdir()} == {
         f"deal{d}-rotation{r}.txt" for d in range(2) for r in range(3)
     }
+    words = ["anchor", "ev", "ev", "--first-deal", 2, "--out", tmp_path / "other"]
+    assert run("games", *words) == 130
+    assert capsys.readouterr().err == "stopped; nothing was stored\n"
 
 
 def test_games_replace_no_other_games_and_are_not_written_among_other_files(tmp_path, capsys):
