@@ -7,13 +7,16 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any
 
 from agents.tasks.pool import Done, Lost
 from agents.tools.threads import use_one_blas_thread
+
+SECONDS_TO_END = 5  # for a thread whose process has ended
 
 
 def start_worker() -> None:
@@ -78,7 +81,9 @@ class ProcessPool:
     def submit(self, number: int, function: Callable[..., Any], *arguments: Any) -> None:
         """Give a task to the process that has the fewest."""
         worker = min(range(self.size), key=lambda k: len(self._queues[k]))
-        self._queues[worker][self._executors[worker].submit(run_timed, function, *arguments)] = number
+        with _hold_ctrl_c():  # the first task of a process starts it
+            future = self._executors[worker].submit(run_timed, function, *arguments)
+        self._queues[worker][future] = number
 
     def wait(self) -> list[tuple[int, Done | Lost]]:
         """Wait until a task has ended or a process has died, and return what happened to which tasks."""
@@ -109,6 +114,7 @@ class ProcessPool:
     def close(self, *, cancel: bool) -> None:
         """End all processes. cancel: end them at once, although tasks are running."""
         queues: list[Any] = [executor._result_queue for executor in self._executors]  # pyright: ignore
+        threads: list[Any] = [executor._executor_manager_thread for executor in self._executors]  # pyright: ignore
         for executor in self._executors:
             executor.shutdown(wait=not cancel, cancel_futures=True)
         if cancel:
@@ -116,6 +122,24 @@ class ProcessPool:
                 process.terminate()
             for queue in queues:  # a thread that reads half a result, of a process that has ended, would wait for ever
                 queue._writer.close()
+            for thread in filter(None, threads):  # one that ends while Python ends would show a traceback
+                thread.join(timeout=SECONDS_TO_END)
+
+
+@contextmanager
+def _hold_ctrl_c() -> Iterator[None]:
+    """Let Ctrl-C wait until the context ends, on systems that can.
+
+    A process that starts in it never hears Ctrl-C, so that it shows no traceback before `start_worker` is called.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_executor() -> ProcessPoolExecutor:

@@ -1,8 +1,10 @@
 """Tasks on pools of workers: all results, each once, whatever workers do."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -37,6 +39,10 @@ def die_at_13(number: int) -> int:
 
 def count_blas_threads(_: int) -> int:
     return max(entry["num_threads"] for entry in threadpoolctl.threadpool_info() if entry["user_api"] == "blas")
+
+
+def is_ctrl_c_held(_: int) -> bool:
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def return_much(_: int) -> bytes:
@@ -121,6 +127,15 @@ def test_a_worker_uses_one_thread_for_matrix_products(monkeypatch):
     assert [outcome.value for outcome in run_tasks(count_blas_threads, range(3), workers=2)] == [1, 1, 1]
 
 
+@pytest.mark.linux("only POSIX systems can hold signals")
+def test_workers_hear_no_ctrl_c_from_their_first_moment_but_the_process_that_waits_for_them_does():
+    held = []
+    for outcome in run_tasks(is_ctrl_c_held, range(4), workers=2):
+        held.append(outcome.value)
+        assert not is_ctrl_c_held(0)
+    assert held == [True] * 4
+
+
 def test_the_limit_of_threads_holds_although_numpy_is_imported_later():
     code = """
 from agents.tools.threads import use_one_blas_thread
@@ -150,6 +165,14 @@ def test_the_exception_of_a_function_ends_everything(workers):
 def test_a_program_ends_although_its_workers_are_ended_while_they_send_results():
     script = "from tests.agents.test_tasks import cancel_while_results_arrive as cancel; cancel()"
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=120, check=True)
+
+
+def test_no_thread_is_left_of_a_pool_that_is_ended_while_tasks_run():
+    before, pool = threading.enumerate(), ProcessPool(2)
+    for number in range(2):
+        pool.submit(number, time.sleep, 60)
+    pool.close(cancel=True)
+    assert [thread for thread in threading.enumerate() if thread not in before] == []
 
 
 def test_no_process_is_left(tmp_path):
