@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from agents.arena.blocks import Blocks
 from agents.arena.estimates import Estimate, estimate_mean, linearise_ratio
 from agents.arena.matches import MatchResults
+from agents.tools.files import write_atomically
 from felicity_env.setups import setup_name
 
 VALUE_BINS = np.arange(-15, 50, 5)
@@ -51,7 +52,7 @@ def _finish(figure: Figure, path: Path) -> None:
     """Write a figure to a file; add a legend at the right if the last panel has labels."""
     if figure.axes[-1].get_legend_handles_labels()[0]:
         figure.axes[-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.savefig(path, dpi=100)
+    write_atomically(path, lambda part: figure.savefig(part, dpi=100, format="png"))
 
 
 def _list_blocks(panel: _Panel, matches: MatchResults, code: str) -> list[Blocks]:

@@ -11,6 +11,7 @@ from rich.table import Table
 from agents.arena.matches import MatchResults
 from agents.registry import shorten_codes
 from agents.tools.command import print_error
+from agents.tools.files import write_text
 from agents.tools.markdown import format_estimate, format_table
 
 MAX_COLUMNS = 8  # more players do not fit into a cross table of 80 columns
@@ -29,7 +30,7 @@ def write_report(folder: Path, content: dict[str, Any], results: MatchResults) -
     }
     for name, draw in PLOTS.items() if blocks else ():
         draw(folder / f"{name}.png", content["results"], MatchResults(blocks, results.failures))
-    (folder / "report.md").write_text(render_report(content, plots=list(PLOTS) if blocks else []) + "\n")
+    write_text(folder / "report.md", render_report(content, plots=list(PLOTS) if blocks else []) + "\n")
 
 
 def _rename(values: Any, names: Mapping[str, str]) -> Any:

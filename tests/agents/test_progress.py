@@ -1,4 +1,4 @@
-"""Progress of long computations: nothing while the number of parts is unknown, and a sign of life without a terminal."""
+"""Progress of long computations: nothing before the number of parts is known, and lines where there is no terminal."""
 
 import io
 from types import SimpleNamespace

@@ -1,6 +1,8 @@
 """Tournaments: everybody meets everybody on the same deals, nothing is played twice, and failures are reported."""
 
+import errno
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 
@@ -210,6 +212,23 @@ def test_two_setups_with_the_same_number_of_players_are_kept_apart(tmp_path):
     assert standard["random"] != custom["random"]
     assert tournament(tmp_path / "one") == 0
     assert results(tmp_path / "one")["ratings"]["standard-3"] == standard
+
+
+@pytest.mark.parametrize("name", ["report.md", "ratings.png"])
+def test_a_file_that_cannot_be_written_is_named_and_the_one_before_is_unchanged(name, tmp_path, monkeypatch, capsys):
+    assert tournament(tmp_path) == 0
+    before, replace = (tmp_path / name).read_bytes(), os.replace
+
+    def fill_the_disk(source: Path, target: Path) -> None:
+        if target.name == name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr("agents.tools.files.os.replace", fill_the_disk)
+    assert tournament(tmp_path) == 2
+    message = f"cannot write {tmp_path / name}: the disk is full; the file that was there is unchanged"
+    assert message in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == before
 
 
 def test_where_too_many_players_fail_there_are_no_ratings(tmp_path):
