@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from agents.arena.evaluate import build_table
+from agents.arena.evaluate import build_tables
 from agents.checkpoint_file import list_checkpoints
 from agents.policy_file import policy_json
 from agents.tools.command import python_command
@@ -213,7 +213,7 @@ def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Cons
         for result in results
         for code, win_share in result["win_share"].items()
     ]
-    console.print(build_table(pairs))
+    console.print(build_tables(pairs))
     quoted = shlex.quote(str(folder))
     _print(console, f"the policy plays as  net:{folder}")
     search = "--against mc:100 --num-deals 50"  # minutes; search players are slow

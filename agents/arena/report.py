@@ -65,16 +65,22 @@ def build_tables(results: dict[str, Any]) -> Iterator[Table | str]:
 
 
 def _build_cross_table(results: dict[str, Any], setup: str, names: Mapping[str, str]) -> Table:
-    """Build the table of the win share of each player (row) alone against copies of each other player (column)."""
+    """Build the table of the win share of each player (row) alone against copies of each other player (column).
+
+    If the names do not fit into 80 columns as headings, the players are numbered.
+    """
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     win_shares = list_win_shares(results, setup)
     codes = list(dict.fromkeys(one for one, _ in win_shares))
+    headings = [names[code] for code in codes]
+    is_wide = max(map(len, headings)) + sum(max(len(name), 5) + 2 for name in headings) > 78
+    rows = [f"{k}  {name}" if is_wide else name for k, name in enumerate(headings, 1)]
     table.add_column("", no_wrap=True)
-    for code in codes:
-        table.add_column(names[code], justify="right", overflow="fold")
-    for one in codes:
+    for k, name in enumerate(headings, 1):
+        table.add_column(str(k) if is_wide else name, justify="right")
+    for label, one in zip(rows, codes, strict=True):
         row = [f"{win_shares[one, rest]['value']:.3f}" if (one, rest) in win_shares else "" for rest in codes]
-        table.add_row(names[one], *row)
+        table.add_row(label, *row)
     return table
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from rich.console import Console
 
 from agents.arena.blocks import Blocks
-from agents.arena.evaluate import build_table
+from agents.arena.evaluate import build_tables
 from agents.arena.matches import SEARCHES, Match, play_matches, summarize_pair
 from agents.registry import check_players, is_search
 from agents.tasks.options import Workers
@@ -128,6 +128,6 @@ def main(config: Config) -> None:
     """
     started, console = time.monotonic(), Console()
     results = measure(list_matches(config), config, console)
-    console.print(build_table(results["pairs"]))
+    console.print(build_tables(results["pairs"]))
     name = f"reference_strength_{setup_name(config.chosen_setup)}"
     write_result(name, config, results, started=started, question="reference-strength")

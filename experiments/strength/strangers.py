@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from rich.console import Console
 
-from agents.arena.evaluate import build_table
+from agents.arena.evaluate import build_tables
 from agents.arena.matches import Match
 from agents.registry import check_players
 from agents.tasks.options import Workers
@@ -63,5 +63,5 @@ def main(config: Config) -> None:
     """Play all matches, print the win shares as a table, and store them."""
     started, console = time.monotonic(), Console()
     results = measure(list_matches(config), config, console)
-    console.print(build_table(results["pairs"]))
+    console.print(build_tables(results["pairs"]))
     write_result(f"strangers_{setup_name(config.chosen_setup)}", config, results, started=started, question="strangers")

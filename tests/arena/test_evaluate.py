@@ -1,15 +1,18 @@
 """`python -m agents evaluate`: one player and each of the others alone against the other, or a sequential test."""
 
+import io
 import json
+from itertools import permutations
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from agents.__main__ import VERBS
 from agents.adapters import from_policy
 from agents.arena import matches
 from agents.arena.blocks import play_blocks as play
-from agents.arena.evaluate import Config, list_foreign_setups
+from agents.arena.evaluate import Config, build_tables, list_foreign_setups
 from agents.policy_file import save_policy
 from agents.tools.command import run_verb
 from felicity_env.game import NUM_ACTIONS
@@ -34,16 +37,28 @@ def test_both_formats_are_measured_and_written(tmp_path, capsys):
     assert "2 x random" in capsys.readouterr().out
 
 
-def test_the_table_says_how_many_deals_were_played_in_which_setup(capsys):
+def test_a_table_for_each_setup_says_how_many_deals_were_played_in_it(capsys):
     words = ["ev", "--against", "random", "--num-deals", "4", "--workers", "1", "--num-players"]
-    assert evaluate(*words, "3") == 0
-    one = capsys.readouterr().out
-    assert "95 % interval, 4 deals, standard-3" in one
-    assert "setup" not in one
     assert evaluate(*words, "3", "4") == 0
-    two = capsys.readouterr().out
-    assert any(line.strip().endswith("95 % interval, 4 deals") for line in two.splitlines())
-    assert two.count("standard-3") == two.count("standard-4") == 2  # a row for each format
+    printed = capsys.readouterr().out
+    for setup, num_others in (("standard-3", 2), ("standard-4", 3)):
+        assert printed.count(f"95 % interval, 4 deals, {setup}") == 1
+        assert printed.count(f"{num_others} x random") == printed.count(f"{num_others} x ev") == 1
+
+
+def test_the_longest_names_and_numbers_fit_into_eighty_columns():
+    codes = ("net:runs/a-name-of-many-letters", "net+search:20,milliseconds=50")
+    share = {"value": 0.333, "low": 0.3, "high": 0.36, "blocks": 500}
+    where = {"setup": "standard-5", "num_players": 5, "par": 0.2}
+    measures = {"win_share": share, "margin": {"value": -122.3}}
+    pairs = [{**where, "one": one, "rest": rest, "measures": measures} for one, rest in permutations(codes)]
+    out = io.StringIO()
+    Console(file=out, width=80).print(build_tables(pairs))
+    rows = [line.strip() for line in out.getvalue().splitlines() if "x net" in line]
+    assert [row.split()[:4] for row in rows] == [
+        ["net:a-na…letters", "4", "x", "net+sear…onds=50"],
+        ["net+sear…onds=50", "4", "x", "net:a-na…letters"],
+    ]
 
 
 def test_a_number_of_players_named_twice_is_measured_once(capsys):

@@ -1,18 +1,22 @@
 """Tournaments: everybody meets everybody on the same deals, nothing is played twice, and failures are reported."""
 
 import errno
+import io
 import json
 import os
 from dataclasses import asdict
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from agents import make
 from agents.__main__ import VERBS
 from agents.arena import matches
 from agents.arena.blocks import play_blocks
+from agents.arena.report import build_tables
 from agents.tools.command import run_verb
 from felicity_env import Setup, View, game_seed
 from felicity_env.game import PASS
@@ -212,6 +216,23 @@ def test_two_setups_with_the_same_number_of_players_are_kept_apart(tmp_path):
     assert standard["random"] != custom["random"]
     assert tournament(tmp_path / "one") == 0
     assert results(tmp_path / "one")["ratings"]["standard-3"] == standard
+
+
+@pytest.mark.parametrize(
+    ("code", "heading"),
+    [("p{}", ["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"]), ("net:a-long-name-{}", list("12345678"))],
+)
+def test_a_cross_table_of_eight_players_fits_into_eighty_columns(code, heading):
+    codes = [code.format(k) for k in range(8)]
+    estimate = {"value": 0.25, "low": 0.0, "high": 1.0}
+    where = {"setup": "standard-4", "num_players": 4, "par": 0.25}
+    pairs = [{**where, "one": a, "rest": b, "measures": {"win_share": estimate}} for a, b in permutations(codes, 2)]
+    out = io.StringIO()
+    for part in build_tables({"ratings": {"standard-4": dict.fromkeys(codes, estimate)}, "pairs": pairs}):
+        Console(file=out, width=80).print(part)
+    table = [line.split() for line in out.getvalue().split("copies of another")[1].splitlines() if line.strip()]
+    assert table[1] == heading
+    assert [len([word for word in row if word == "0.250"]) for row in table[3:]] == [7] * 8
 
 
 @pytest.mark.parametrize("name", ["report.md", "ratings.png"])
