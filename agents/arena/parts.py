@@ -138,7 +138,7 @@ def open_folder(
             if players[code].digest != known[code]:
                 report(f"{code} has changed since it played here: its games are played again")
             elif players[code].unseen:
-                report(f"{code}: {players[code].unseen}")
+                report(f"{code}: {players[code].unseen}; --fresh plays everything again")
         digests = {code: player.digest for code, player in players.items()}
         write_json(folder / _ORIGIN, origin | {"players": {**known, **digests}})
         yield players

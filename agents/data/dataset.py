@@ -13,9 +13,10 @@ from typing import NamedTuple
 from rich.console import Console
 
 from agents.data.play import has_probabilities, play_games
-from agents.registry import check_players, identify_player, list_files, make
+from agents.registry import check_players, identify_player, is_search, list_files, make
 from agents.tasks.options import Workers
 from agents.tasks.run import run_tasks
+from agents.tools.command import print_error
 from agents.tools.files import UserError, lock_output, write_atomically
 from agents.tools.progress import PartsProgress
 from agents.tools.settings import OneSetup, check_at_least, require
@@ -24,6 +25,7 @@ from felicity_env.game import Setup
 from felicity_env.random_stream import MAX_SEED, game_seed
 
 GAMES_A_PART = 2000
+GAMES_A_SLOW_PART = 20  # of a search, whose 2000 games would take hours
 SAVE_EVERY = 60.0  # seconds
 
 
@@ -118,12 +120,13 @@ def _play(config: Config) -> Dataset:
 
 def _play_parts(config: Config, first: int) -> Iterator[Dataset]:
     """Play the games from number `first` on, and yield them in parts, in order."""
-    starts = range(first, config.num_games, GAMES_A_PART)
+    size = GAMES_A_SLOW_PART if is_search(*config.players) else GAMES_A_PART
+    starts = range(first, config.num_games, size)
     tasks = (
         GamesTask(
             config.players,
             config.chosen_setup,
-            range(start, min(start + GAMES_A_PART, config.num_games)),
+            range(start, min(start + size, config.num_games)),
             config.seed,
             config.probabilities,
         )
@@ -141,9 +144,13 @@ def _play_parts(config: Config, first: int) -> Iterator[Dataset]:
 
 
 def read_unfinished(config: Config) -> Dataset:
-    """Read the games so far of an interrupted command; raise `UserError` unless this command goes on with them."""
+    """Read the games so far of an interrupted command, and print which players may have changed unseen since then.
+
+    Raises `UserError` unless this command goes on with these games.
+    """
     games = Dataset.load(config.unfinished)
-    digests = tuple(identify_player(code).digest for code in config.players)
+    identities = {code: identify_player(code) for code in config.players}
+    digests = tuple(identities[code].digest for code in config.players)
     seeds = [game_seed(config.seed, game, 0) for game in range(min(len(games), 3))]
     stores = config.probabilities and any(has_probabilities(make(code)) for code in config.players)
     faults = {
@@ -157,6 +164,9 @@ def read_unfinished(config: Config) -> Dataset:
         raise UserError(
             f"{config.unfinished} has games of another command ({', '.join(wrong)}); delete it, or choose another --out"
         )
+    for code, identity in identities.items():
+        if identity.unseen:
+            print_error(f"{code}: {identity.unseen}; delete {config.unfinished} to play everything again")
     return games
 
 

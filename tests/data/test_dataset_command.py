@@ -78,6 +78,29 @@ def test_an_interrupted_command_goes_on(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "games.unfinished.npz").exists()
 
 
+def test_what_a_search_has_played_is_kept_after_a_few_games(tmp_path, monkeypatch):
+    whole = play_games(["mc:2", "net"], find_setup("standard-3"), range(9), seed=0)
+    monkeypatch.setattr(command, "GAMES_A_SLOW_PART", 4)
+    play, sizes = command.play_games, []
+    monkeypatch.setattr(
+        command, "play_games", lambda *args, **options: sizes.append(len(args[2])) or play(*args, **options)
+    )
+    words = ("--players", "mc:2", "net", "--num-players", 3, "--num-games", 9, "--out", tmp_path / "games.npz")
+    assert run("dataset", *words) == 0
+    assert sizes == [4, 4, 1]
+    assert_equal(Dataset.load(tmp_path / "games.npz"), whole)
+
+
+def test_a_resumed_command_says_which_players_may_have_changed_unseen(tmp_path, capsys):
+    code = "tests.support.arena_players:FirstLegal"
+    play_games([code], find_setup("standard-4"), range(3), seed=0).save(tmp_path / "games.unfinished.npz")
+    assert run("dataset", "--players", code, "--num-games", 5, "--out", tmp_path / "games.npz") == 0
+    said = (
+        f"{code}: its code is as before; files that it reads are not compared, unless it has a method digest(); delete"
+    )
+    assert said in capsys.readouterr().err
+
+
 def test_games_without_probabilities_are_not_joined_to_games_with_them(tmp_path, capsys):
     games = play_games(["net"], find_setup("standard-4"), range(3), seed=0)
     games.save(tmp_path / "games.unfinished.npz")
@@ -89,7 +112,7 @@ def test_games_without_probabilities_are_not_joined_to_games_with_them(tmp_path,
 
 def test_a_signal_to_end_saves_the_games_so_far(tmp_path):
     words = ["dataset", "--players", "mc:30", "--num-games", "100000", "--out", str(tmp_path / "games.npz")]
-    slow = "import agents.data.dataset as d; d.GAMES_A_PART = 1; d.SAVE_EVERY = 0"
+    slow = "import agents.data.dataset as d; d.GAMES_A_SLOW_PART = 1; d.SAVE_EVERY = 0"
     # a shell lets processes in the background ignore Ctrl-C
     hear = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     code = f"{hear}; {slow}; import sys; from agents.__main__ import VERBS; from agents.tools.command import run_verb"
