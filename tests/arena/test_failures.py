@@ -228,7 +228,7 @@ def check_forfeit(blocks: Blocks, as_before: Blocks, found: Found, n: int) -> No
 
 
 class Slow:
-    """Player that passes, but takes 50 seconds of a clock, or hangs, over the third card of seat 0."""
+    """Player that passes, but takes 5,000 seconds of a clock, or hangs, over the third card of seat 0."""
 
     def __init__(self, clock: list[float] | None = None) -> None:
         self.clock = clock
@@ -238,7 +238,7 @@ class Slow:
         while waits.any() and self.clock is None:
             pass
         if waits.any() and self.clock is not None:
-            self.clock[0] += 50
+            self.clock[0] += 5000
         return view.action_masks.argmax(axis=1)
 
 
@@ -246,7 +246,7 @@ def test_a_decision_that_takes_too_long_forfeits_its_game_and_no_other(monkeypat
     clock = [0.0]
     monkeypatch.setattr(time_limit, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     players = [Slow(clock), *(make("pass") for _ in range(2))]
-    blocks = play_blocks(players, num_deals=2, seed=SEED, seconds=1.0)
+    blocks = play_blocks(players, num_deals=2, seed=SEED, seconds=100.0)  # the system's timer never comes so far
     is_late = blocks.seats[:, :, 0] == 0
     assert (blocks.measures["forfeits"][:, :, 0] == is_late).all()
     assert (blocks.measures["forfeits"][:, :, 1:] == 0).all()
