@@ -22,7 +22,7 @@ from agents.tools.startup import INTERRUPTED
 from agents.tools.threads import use_one_blas_thread
 from felicity_env.kernel import MAX_THREADS
 from train.algorithms import DEFAULT, load_trainer
-from train.config import Config, find_own_players, read_config
+from train.config import Config, find_foreign_players, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
 from train.trainer import Progress, Trainer
 
@@ -225,7 +225,7 @@ def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Cons
 
 def _resume_command(config: Config, folder: Path) -> str:
     """Return the command that continues a run; it allows the user's own players, whom a run folder may not import."""
-    own = shlex.join(find_own_players(config.against, config.mix))
+    own = shlex.join(find_foreign_players(config.against, config.mix))
     return f"{python_command('train')} --resume {shlex.quote(str(folder))}" + (f" --allow {own}" if own else "")
 
 

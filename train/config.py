@@ -6,12 +6,13 @@ The settings of a run are a frozen dataclass. The docstrings below its fields ar
 import json
 import os
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from agents.registry import check_player, check_players, is_own, load_function
+from agents.registry import check_player, check_players, is_foreign, load_function
 from agents.tools.files import UserError, check_same_settings, describe_error
 from agents.tools.seeds import MAX_TRAINING_SEED
 from agents.tools.settings import (
@@ -70,7 +71,8 @@ class Config(SeveralSetups):
     """Folder of a stopped or finished run to continue with its stored settings. Only --total-timesteps (a new, larger
     total), --threads, --games, --torch-compile, --workers, --ray, --log-to and --allow may be given with it."""
     allow: tuple[str, ...] = ()
-    """Codes of players in modules of your own that a resumed run may import; without it only built-in players play."""
+    """Codes of players that run code of your own or ask a server, and which a resumed run may use; without it, only
+    the other players play."""
 
     open_mice: bool
     """Show the learner how many mice each other player holds, which it could also count from public events."""
@@ -257,12 +259,13 @@ class Config(SeveralSetups):
         """Create the settings of a training run from a dictionary that `to_json` returned.
 
         Raises `ValueError`, `KeyError` or `TypeError` if the settings are invalid, and `UserError` if the algorithm is
-        unknown.
+        unknown. A setting that `to_json` leaves out is refused before it has any effect: `log_to` would run code.
         """
         kind = load_trainer(values["algorithm"]).config_class
         settings = {name: value for name, value in values.items() if name not in ("algorithm", "setups")}
-        if unknown := sorted(settings.keys() - {field.name for field in fields(kind)}):
-            raise ValueError(f"{values['algorithm']} has no setting {', '.join(unknown)}")
+        stored = {field.name for field in fields(kind)}.difference(NOT_STORED)
+        if unknown := sorted(settings.keys() - stored):
+            raise ValueError(f"{values['algorithm']} stores no setting {', '.join(unknown)}")
         plain: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in settings.items()}
         return kind(**plain)
 
@@ -282,9 +285,10 @@ def choose_device(device: str) -> str:
 def read_config(path: Path, *, allow: Collection[str] = ()) -> Config:
     """Read the settings of a training run from its config.json.
 
-    allow: codes of players in the user's own modules that may be imported. All other players in such modules are
-    refused, because a folder from a stranger must not make this program import code. Raises `UserError` if the file is
-    unreadable, if it names a player that is refused, or if the JSON file of a setup has changed.
+    allow: codes of players that run code of the user's own or ask a server, and which may be used. All others of this
+    kind are refused, because a folder from a stranger must not make this program import code or call a server. Raises
+    `UserError` if the file is unreadable, if it names a player that is refused, or if the JSON file of a setup has
+    changed.
     """
     try:
         stored = json.loads(path.read_text())
@@ -299,17 +303,19 @@ def read_config(path: Path, *, allow: Collection[str] = ()) -> Config:
     return config
 
 
-def find_own_players(against: Sequence[str], mix: Sequence[str]) -> list[str]:
-    """Return the codes of the players in a user's own modules, given the settings `against` and `mix` of a run."""
+def find_foreign_players(against: Sequence[str], mix: Sequence[str]) -> list[str]:
+    """Return the codes of the foreign players (`is_foreign`) of a run, given its settings `against` and `mix`."""
     names = [*against, *(str(entry).rsplit("=", 1)[0] for entry in mix)]
-    return [name for name in dict.fromkeys(names) if is_own(name)]
+    return [name for name in dict.fromkeys(names) if is_foreign(name)]
 
 
 def _refuse_foreign_players(path: Path, values: dict[str, Any], allow: Collection[str]) -> None:
-    """Raise `UserError` if stored settings name a player in a user's own module that is not allowed.
+    """Raise `UserError` if stored settings name a foreign player that is not allowed.
 
     path: file of the settings, for the error message. values: the settings. allow: codes of the allowed players.
     """
-    if refused := [name for name in find_own_players(values["against"], values["mix"]) if name not in allow]:
-        words = " ".join(refused)
-        raise UserError(f"{path} names players in modules that would be imported; if you trust them: --allow {words}")
+    for name in ("against", "mix"):  # the letters of a text would be looked at one by one
+        require(isinstance(values[name], list), f"{name} must be a list")
+    if refused := [name for name in find_foreign_players(values["against"], values["mix"]) if name not in allow]:
+        does = "names players that run code of their own or ask a server"
+        raise UserError(f"{path} {does}; if you trust them: --allow {shlex.join(refused)}")

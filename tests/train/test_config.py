@@ -13,7 +13,7 @@ from tests.support.selfplay_runs import create_trainer, options
 from tests.support.training import SMALL, small_config, train
 from train import trainer
 from train.command import read_arguments
-from train.config import Config, read_config
+from train.config import NOT_STORED, Config, read_config
 from train.maskable_ppo import MaskablePPOConfig
 from train.selfplay import SelfplayConfig
 from train.storage import create_run_folder
@@ -124,20 +124,50 @@ def test_threads_and_the_time_between_checkpoints_are_no_part_of_what_a_run_is()
     assert not {"threads", "save_minutes", "allow"} & usual.to_json().keys()
 
 
-@pytest.mark.parametrize("setting", [{"against": ("their.module:make",)}, {"mix": ("self=1", "their.module:make=1")}])
-def test_a_folder_from_a_stranger_imports_no_module(tmp_path, setting):
-    run = create_run_folder(small_config(out=tmp_path / "run"))
+def create_edited_run(folder, **settings):
+    """Create a run folder whose stored settings have been changed by hand, and return its path."""
+    run = create_run_folder(small_config(out=folder))
     values = json.loads((run / "config.json").read_text())
-    values["config"] |= {name: list(value) for name, value in setting.items()}
+    values["config"] |= settings
     (run / "config.json").write_text(json.dumps(values))
+    return run
+
+
+FOREIGN = "their.module:make", "chat:http://127.0.0.1:9/v1,M"
+
+
+@pytest.mark.parametrize("code", FOREIGN)
+@pytest.mark.parametrize("setting", ["against", "mix"])
+def test_a_folder_from_a_stranger_imports_no_module_and_asks_no_server(tmp_path, setting, code):
+    run = create_edited_run(tmp_path / "run", **{setting: [code] if setting == "against" else ["self=1", f"{code}=1"]})
     outcome = train("--resume", run)
     assert outcome.status == 2
-    assert (
-        "names players in modules that would be imported; if you trust them: --allow their.module:make"
-        in outcome.errors
-    )
+    assert "names players that run code of their own or ask a server" in outcome.errors
+    assert f"if you trust them: --allow {code}" in outcome.errors
+
+
+def test_a_foreign_player_that_is_allowed_is_used(tmp_path):
+    own, chat = (create_edited_run(tmp_path / str(k), against=[code]) for k, code in enumerate(FOREIGN))
     with pytest.raises(UserError, match=r"cannot make a player by their\.module:make"):
-        read_config(run / "config.json", allow=("their.module:make",))
+        read_config(own / "config.json", allow=FOREIGN)
+    assert read_config(chat / "config.json", allow=FOREIGN).against == (FOREIGN[1],)
+
+
+@pytest.mark.parametrize("setting", ["log_to", "against", "mix"])
+def test_a_file_from_a_stranger_runs_no_code(tmp_path, setting):
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'harm')!r}, 'w')\nmake = print\n")
+    run = create_edited_run(tmp_path / "run", **{setting: f"{tmp_path}/evil.py:make"})
+    outcome = train("--resume", run)
+    assert outcome.status == 2
+    assert ("stores no setting log_to" if setting == "log_to" else f"{setting} must be a list") in outcome.errors
+    assert not (tmp_path / "harm").exists()
+
+
+@pytest.mark.parametrize("setting", NOT_STORED)
+def test_a_setting_that_is_not_stored_is_refused_in_a_folder(tmp_path, setting):
+    run = create_edited_run(tmp_path / "run", **{setting: None})
+    with pytest.raises(UserError, match=f"maskable-ppo stores no setting {setting}$"):
+        read_config(run / "config.json")
 
 
 def test_settings_survive_json():

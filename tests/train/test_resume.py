@@ -190,7 +190,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "config is binary": (lambda run: (run / "config.json").write_bytes(b"\xff\xfe"), "config.json"),
     "config with an unknown key": (
         lambda run: edit_config(run, no_such_setting=1),
-        "maskable-ppo has no setting no_such_setting",
+        "maskable-ppo stores no setting no_such_setting",
     ),
     "config with nonsense": (lambda run: edit_config(run, num_envs=-1), "--num-envs must be positive"),
     "config with a word for a number": (lambda run: edit_config(run, num_envs="many"), "config.json"),
