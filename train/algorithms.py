@@ -8,6 +8,7 @@ The module of an algorithm is imported only when the algorithm is used, because 
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from agents.tools.command import python_command
 from agents.tools.files import UserError
 
 if TYPE_CHECKING:
@@ -39,6 +40,6 @@ def load_trainer(name: str) -> "type[Trainer]":
     Raises `UserError`, which lists all algorithms, if there is none with this name.
     """
     if name not in ALGORITHMS:
-        also = "; to compare runs: python -m train curves RUN RUN"
+        also = f"; to compare runs: {python_command('train')} curves RUN RUN"
         raise UserError(f"there is no algorithm {name!r}; there are {', '.join(ALGORITHMS)}{also}")
     return getattr(import_module(ALGORITHMS[name].module), ALGORITHMS[name].trainer)

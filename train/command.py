@@ -26,9 +26,10 @@ from train.config import Config, find_foreign_players, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
 from train.trainer import Progress, Trainer
 
-PLACES = ("games", "workers", "ray", "torch_compile")  # settings that say where, or how fast, a run plays and learns
+# settings that a run folder does not keep, and which each command therefore gets anew
+OF_COMMAND = ("games", "workers", "ray", "torch_compile", "log_to", "save_minutes")
 # options that a resumed run may get
-WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", "--log-to", *map(option_name, PLACES))
+WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", *map(option_name, OF_COMMAND))
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
@@ -42,7 +43,7 @@ def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
     name, options = (arguments[0], arguments[1:]) if is_named else (DEFAULT, arguments)
     named = [word.split("=")[0].replace("_", "-") for word in options if word.startswith("--")]
     if "--algorithm" in named:
-        raise UserError("--algorithm is now the first word: python -m train ALGORITHM [options]")
+        raise UserError(f"--algorithm is now the first word: {python_command('train')} ALGORITHM [options]")
     kind = load_trainer(name).config_class
     settings = [option.removeprefix("--").replace("-", "_") for option in named]
     default = kind.choose_defaults(_find_device(options), settings)
@@ -66,9 +67,9 @@ def train(config: Config, named: Collection[str] = ()) -> int:
             return _continue(config, config.total_timesteps if "--total-timesteps" in named else None, console)
         return _begin(config, folder, console)
     except KeyboardInterrupt:
-        resume = f"{python_command('train')} --resume {shlex.quote(str(folder))}"
         stored = (folder / CONFIG).exists()
-        raise KeyboardInterrupt(f"continue: {resume}" if stored else "nothing was stored") from None
+        advice = f"continue: {_resume_command(config, folder)}" if stored else "nothing was stored"
+        raise KeyboardInterrupt(advice) from None
 
 
 def _begin(config: Config, folder: Path, console: Console) -> int:
@@ -125,8 +126,7 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     if total is not None and total <= before:
         raise UserError(f"--total-timesteps is the new total: it must be more than the run's {before:,}, not {total:,}")
     threads = given.threads or (config.threads and min(config.threads, MAX_THREADS))
-    where = _choose_places(given, config)
-    config = replace(config, threads=threads, total_timesteps=total or before, log_to=given.log_to, **where)
+    config = replace(config, threads=threads, total_timesteps=total or before, **_take_from_command(given, config))
     trainer = _create_trainer(config, folder)
     report = lambda text: _print(console, text)  # noqa: E731
     if list_checkpoints(folder) or policy_json(folder).exists():
@@ -141,19 +141,22 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     return trainer
 
 
-def _choose_places(given: Config, config: Config) -> dict[str, Any]:
-    """Return the settings of this command that say where, or how fast, a resumed run plays and learns, {name: value}.
+def _take_from_command(given: Config, config: Config) -> dict[str, Any]:
+    """Return those settings of a resumed run that are taken from this command, `OF_COMMAND`, {name: value}.
 
     given: the settings of this command. config: those of the run. Raises `UserError` if the run's algorithm has no such
     setting.
     """
-    default: Any = type(given)()  # type: ignore[call-arg]  # each algorithm has a default for every setting
-    named = {
-        name: getattr(given, name) for name in PLACES if getattr(given, name, None) != getattr(default, name, None)
-    }
-    if foreign := [option_name(name) for name in named if not hasattr(config, name)]:
+    if foreign := [option_name(name) for name in _list_of_command(given) if not hasattr(config, name)]:
         raise UserError(f"{config.algorithm}, with which this run learns, has no {', '.join(foreign)}")
-    return {name: getattr(given, name) for name in PLACES if hasattr(config, name)}
+    return {name: getattr(given, name) for name in OF_COMMAND if hasattr(given, name) and hasattr(config, name)}
+
+
+def _list_of_command(config: Config) -> dict[str, Any]:
+    """Return those of the settings `OF_COMMAND` that do not have their default, {name: value}."""
+    default: Any = type(config)()  # type: ignore[call-arg]  # each algorithm has a default for every setting
+    names = [name for name in OF_COMMAND if hasattr(config, name)]
+    return {name: getattr(config, name) for name in names if getattr(config, name) != getattr(default, name)}
 
 
 def _extend(trainer: Trainer, before: int) -> None:
@@ -224,9 +227,16 @@ def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Cons
 
 
 def _resume_command(config: Config, folder: Path) -> str:
-    """Return the command that continues a run; it allows the user's own players, whom a run folder may not import."""
-    own = shlex.join(find_foreign_players(config.against, config.mix))
-    return f"{python_command('train')} --resume {shlex.quote(str(folder))}" + (f" --allow {own}" if own else "")
+    """Return the command that continues the run in `folder`, with all that the folder does not keep or may not decide.
+
+    config: settings of the run, or of the command that has continued it.
+    """
+    words = ["--resume", str(folder)]
+    if foreign := find_foreign_players((*config.against, *config.allow), config.mix):
+        words += ["--allow", *foreign]
+    for name, value in _list_of_command(config).items():
+        words += [option_name(name), str(value)]
+    return f"{python_command('train')} {shlex.join(words)}"
 
 
 def _print(console: Console, text: str) -> None:

@@ -69,7 +69,8 @@ class Config(SeveralSetups):
     """Folder to create for the run, or an empty one. Default: a new folder in `runs/`."""
     resume: Path | None = None
     """Folder of a stopped or finished run to continue with its stored settings. Only --total-timesteps (a new, larger
-    total), --threads, --games, --torch-compile, --workers, --ray, --log-to and --allow may be given with it."""
+    total), --threads, --games, --torch-compile, --workers, --ray, --log-to, --save-minutes and --allow may be given
+    with it."""
     allow: tuple[str, ...] = ()
     """Codes of players that run code of your own or ask a server, and which a resumed run may use; without it, only
     the other players play."""

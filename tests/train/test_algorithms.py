@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from agents.tools.command import python_command
 from tests.support.selfplay_runs import options
 from tests.support.training import ROOT, RUN_FILES, choose_cpu, list_names, train
 from train import algorithms
 from train.algorithms import ALGORITHMS, Algorithm, load_trainer
 from train.config import read_config
+
+COMMAND = python_command("train")
 
 
 def test_help_without_an_algorithm_lists_them_without_importing_torch():
@@ -46,9 +49,9 @@ def test_settings_know_the_name_of_their_algorithm(name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["dqn"], f"there is no algorithm 'dqn'; there are {', '.join(ALGORITHMS)}"),
-        (["--algorithm", "selfplay"], "--algorithm is now the first word: python -m train ALGORITHM"),
-        (["selfplay", "--algorithm=maskable-ppo"], "--algorithm is now the first word: python -m train ALGORITHM"),
+        (["dqn"], f"there is no algorithm 'dqn'; there are {', '.join(ALGORITHMS)}; to compare runs: {COMMAND} curves"),
+        (["--algorithm", "selfplay"], f"--algorithm is now the first word: {COMMAND} ALGORITHM"),
+        (["selfplay", "--algorithm=maskable-ppo"], f"--algorithm is now the first word: {COMMAND} ALGORITHM"),
     ],
 )
 def test_wrong_and_old_forms_of_the_algorithm_are_refused(arguments, message):

@@ -24,6 +24,7 @@ from felicity_env import Batch
 from felicity_env.kernel import MAX_THREADS
 from tests.support.training import (
     SMALL,
+    TINY,
     Outcome,
     choose_cpu,
     contents,
@@ -90,6 +91,24 @@ def test_ctrl_c_in_the_final_evaluation_is_no_traceback(run_copy, monkeypatch):
     outcome = train("--resume", run_copy)
     assert outcome.status == 130
     assert f"stopped; continue: {python_command('train')} --resume {run_copy}" in outcome.errors
+
+
+OWN = "import agents\ndef make():\n    return agents.make('random')\ndef log(values, timesteps):\n    pass\n"
+
+
+def test_ctrl_c_proposes_a_command_with_all_that_the_run_folder_does_not_keep(tmp_path, monkeypatch):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MaskablePPOTrainer, "learn", interrupt)  # as a second Ctrl-C does
+    (tmp_path / "own.py").write_text(OWN)
+    player, log, run = f"{tmp_path}/own.py:make", f"{tmp_path}/own.py:log", tmp_path / "run"
+    unstored = f"--log-to {log} --save-minutes 0.5"
+    outcome = train(*TINY, "--against", player, *unstored.split(), "--out", run)
+    proposed = f"{python_command('train')} --resume {run} --allow {player} {unstored}"
+    assert (outcome.status, outcome.errors) == (130, f"stopped; continue: {proposed}")
+    again = train(*proposed.removeprefix(python_command("train")).split())
+    assert (again.status, again.errors) == (130, f"stopped; continue: {proposed}")
 
 
 def test_ctrl_c_before_the_run_begins_leaves_nothing(tmp_path, monkeypatch):
@@ -375,6 +394,14 @@ def test_a_checkpoint_is_written_when_the_last_one_is_older_than_wanted(tmp_path
     often = len(written)
     train(*words, "--out", tmp_path / "seldom")
     assert often > len(written) - often
+
+
+def test_a_resumed_run_may_get_another_time_between_checkpoints(run_copy, monkeypatch):
+    used = []
+    monkeypatch.setattr("train.command._learn", lambda trainer, console: used.append(trainer.run.config.save_minutes))
+    for words in (["--save-minutes", 0.5], []):
+        train("--resume", run_copy, *words)
+    assert used == [0.5, 5.0]
 
 
 def test_every_point_of_the_curve_is_logged_at_its_own_step(complete_run):
