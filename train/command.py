@@ -24,7 +24,7 @@ from felicity_env.kernel import MAX_THREADS
 from train.algorithms import DEFAULT, load_trainer
 from train.config import Config, find_foreign_players, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
-from train.trainer import Progress, Trainer
+from train.trainer import Progress, Trainer, report_waiting
 
 # settings that a run folder does not keep, and which each command therefore gets anew
 OF_COMMAND = ("games", "workers", "ray", "torch_compile", "log_to", "save_minutes")
@@ -206,7 +206,9 @@ def _learn(trainer: Trainer, console: Console) -> int:
         _print(console, f"evaluate:   {python_command('agents')} evaluate {quoted}")
         return INTERRUPTED
     _print(console, "evaluating ...")
-    return _show_results(trainer, run.finish(trainer.layers(), trainer.critic_layers(), trainer.timesteps), console)
+    with report_waiting("evaluating", lambda text: _print(console, text)):
+        results = run.finish(trainer.layers(), trainer.critic_layers(), trainer.timesteps)
+    return _show_results(trainer, results, console)
 
 
 def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Console) -> int:

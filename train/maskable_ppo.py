@@ -29,7 +29,7 @@ from train import storage
 from train.config import Config
 from train.initial_policy import InitialPolicy, load_initial_policy
 from train.opponents import PAST, SELF, OpponentPool
-from train.trainer import Interrupt, Progress, Run
+from train.trainer import Interrupt, Progress, Run, measure_curve
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,9 +199,8 @@ class MaskablePPOTrainer:
                 callback = _TrainingCallback(self, progress, interrupt)
                 self.model.learn(left, callback=callback, reset_num_timesteps=self.timesteps == 0)
                 self.model.num_timesteps = callback.learned
-            if not interrupt.is_requested and not self.run.has_curve_point(self.timesteps):
-                point = self.run.add_to_curve(self.layers(), self.critic_layers(), self.timesteps, logger)
-                progress.show_strength(point)
+            if not self.run.has_curve_point(self.timesteps):
+                measure_curve(self, progress, interrupt, logger)
             self.save()
         return not interrupt.is_requested
 
@@ -307,8 +306,8 @@ class _TrainingCallback(BaseCallback):
         done = self._gradient_steps * config.batch_size / (config.rollout_size * config.update_epochs)
         part = self._play_share + (1 - self._play_share) * min(1.0, done)
         self.progress.advance_to(self.learned - config.rollout_size, part * config.rollout_size)
-        seconds = (1 - part) * self._played / max(self._play_share, 0.01)
-        self.interrupt.when = f"after this update, in about {seconds:.0f} s"
+        seconds = time.monotonic() - self._clock - self._played  # since the update began
+        self.interrupt.when = f"after this update, in about {max(0.0, 1 / done - 1) * seconds:.0f} s"
 
     def _on_rollout_start(self) -> None:
         trainer, config = self.trainer, self.trainer.config
@@ -323,7 +322,8 @@ class _TrainingCallback(BaseCallback):
             trainer.pool.remember(newest, trainer.updates // config.remember_every)
         self._set_schedule()
         if trainer.run.is_curve_due(trainer.timesteps):
-            self._measure()
+            measure_curve(trainer, self.progress, self.interrupt, self.logger)
+            trainer.save()
         elif trainer.run.is_save_due():
             trainer.save()
 
@@ -338,13 +338,7 @@ class _TrainingCallback(BaseCallback):
         self._played = time.monotonic() - self._clock
         self.learned = self.num_timesteps
         self.trainer.updates += 1
-
-    def _measure(self) -> None:
-        """Evaluate the current policy, add the result to the learning curve, and write a checkpoint."""
-        trainer = self.trainer
-        point = trainer.run.add_to_curve(trainer.layers(), trainer.critic_layers(), trainer.timesteps, self.logger)
-        trainer.save()
-        self.progress.show_strength(point)
+        self.interrupt.when = "after this update"
 
 
 if __name__ == "__main__":

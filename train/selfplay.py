@@ -40,7 +40,7 @@ from train.own_games import OwnGames
 from train.priors import PRIORS, prior_logits
 from train.rollout import Rollout
 from train.shards import ShardedGames
-from train.trainer import Interrupt, Progress, Run
+from train.trainer import Interrupt, Progress, Run, measure_curve
 
 _VALUES_AT_ONCE = {"cpu": 16384, "cuda": 262144}
 
@@ -227,18 +227,18 @@ class SelfplayTrainer:
         with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
             self._is_stopped = lambda: interrupt.is_requested
             self._show_part = lambda part: self._show_progress(progress, interrupt, part)
-            self._measure_if_due(progress, logger)
+            self._measure_if_due(progress, interrupt, logger)
             while self.timesteps < config.total_timesteps and not interrupt.is_requested:
                 if values := self.run_iteration():
                     for name, value in values.items():
                         logger.record(name, value)
                     logger.dump(self.timesteps)
                 progress.advance_to(self.timesteps)
-                self._measure_if_due(progress, logger)
+                self._measure_if_due(progress, interrupt, logger)
                 if self.updates % config.save_every == 0 or self.run.is_save_due():
                     self.save()
-            if not interrupt.is_requested and not self.run.has_curve_point(self.timesteps):
-                self._measure(progress, logger)
+            if not self.run.has_curve_point(self.timesteps):
+                measure_curve(self, progress, interrupt, logger)
             self.save()
             self.games.close()
         return not interrupt.is_requested
@@ -249,15 +249,16 @@ class SelfplayTrainer:
         The method also tells `interrupt` when a stop that the user requests would take effect.
         """
         progress.advance_to(self.timesteps, part * self._expected)
-        seconds = (1 - part) * self._seconds_an_iteration
-        interrupt.when = "at once" if part < self._play_share else f"after this update, in about {seconds:.0f} s"
+        if part < self._play_share:
+            interrupt.when = "at the end of the next shard" if self.config.shards else "at once"
+        elif self._seconds_an_iteration:
+            interrupt.when = f"after this update, in about {(1 - part) * self._seconds_an_iteration:.0f} s"
+        else:  # nobody knows how long the first one takes
+            interrupt.when = "after this update"
 
-    def _measure_if_due(self, progress: Progress, logger: Logger) -> None:
+    def _measure_if_due(self, progress: Progress, interrupt: Interrupt, logger: Logger) -> None:
         if self.run.is_curve_due(self.timesteps):
-            self._measure(progress, logger)
-
-    def _measure(self, progress: Progress, logger: Logger) -> None:
-        progress.show_strength(self.run.add_to_curve(self.layers(), self.critic_layers(), self.timesteps, logger))
+            measure_curve(self, progress, interrupt, logger)
 
     def run_iteration(self) -> dict[str, float]:
         """Play a rollout and update the policy with its data; return values for the training log.
@@ -310,6 +311,9 @@ class SelfplayTrainer:
             if self._is_stopped():
                 return False
             self._show_part(self._play_share * part)
+        if self._is_stopped():
+            return False
+        self._show_part(self._play_share)
         return True
 
     @torch.no_grad()

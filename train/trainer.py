@@ -5,9 +5,11 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from threading import Event, Thread
 from types import FrameType
 from typing import Any, ClassVar, Protocol
 
@@ -36,7 +38,7 @@ from train.curves import plot_learning_curve
 from train.rollout import SPREAD_STEPS
 from train.storage import EVALUATION, POLICIES
 
-SECONDS_A_LINE = 30  # between two lines of progress where the output is no terminal
+SECONDS_A_LINE = 30  # between two lines about work that goes on
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
 CURVE_INTERVALS = 10  # between the points of a learning curve, in a run without the setting `curve_every`
 CURVE_STREAM, FINAL_STREAM = 1, 2  # random streams of the learning curve and of the final evaluation
@@ -374,7 +376,8 @@ class Progress:
         self.timesteps = timesteps
         done, now = timesteps + part, time.monotonic()
         speed = (done - self._first) / max(now - self._started, 1e-3)
-        left = f"{format_duration(max(0.0, self.total - done) / speed)} left" if speed > 0 else ""
+        left = f"{format_duration((self.total - done) / speed)} left" if speed > 0 else ""
+        left = left if done < self.total else "then evaluation"
         shown = f"{speed:,.0f}/s" if speed > 0 else ""
         self.bar.update(self.task, completed=min(done, self.total), speed=shown, left=left)
         if not self.console.is_terminal and now - self._last_line >= SECONDS_A_LINE:
@@ -397,6 +400,28 @@ class Progress:
     def print(self, text: str) -> None:
         """Print a line of text above the progress bar."""
         self.console.print(text, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def report_waiting(work: str, report: Callable[[str], Any]) -> Iterator[None]:
+    """Call `report` every half minute with a line of text that says that some work goes on, until this context ends.
+
+    A thread does so, because a single call into an evaluation takes minutes if the opponents are slow. work: what is
+    done, such as "evaluating".
+    """
+    is_done, started = Event(), time.monotonic()
+
+    def watch() -> None:
+        while not is_done.wait(SECONDS_A_LINE):
+            report(f"{work} ... (for {format_duration(time.monotonic() - started)} so far)")
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        watcher.join()
 
 
 class Interrupt:
@@ -428,3 +453,17 @@ class Interrupt:
     def __exit__(self, *error: object) -> None:
         for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
+
+
+def measure_curve(trainer: Any, progress: Progress, interrupt: Interrupt, logger: Logger) -> None:
+    """Add a point to the learning curve of a trainer's run, unless the user has requested a stop, and show it.
+
+    A resumed run measures a point that was left out for a stop, with the same policy and therefore the same result.
+    """
+    if interrupt.is_requested:
+        return
+    interrupt.when = "after this point of the learning curve"
+    with report_waiting("measuring a point of the learning curve", progress.print):
+        point = trainer.run.add_to_curve(trainer.layers(), trainer.critic_layers(), trainer.timesteps, logger)
+    progress.show_strength(point)
+    interrupt.when = "soon"

@@ -4,15 +4,18 @@ import csv
 import errno
 import json
 import os
+import pkgutil
 import shutil
 import signal
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger
 
 import agents
@@ -91,6 +94,58 @@ def test_ctrl_c_in_the_final_evaluation_is_no_traceback(run_copy, monkeypatch):
     outcome = train("--resume", run_copy)
     assert outcome.status == 130
     assert f"stopped; continue: {python_command('train')} --resume {run_copy}" in outcome.errors
+
+
+@pytest.mark.parametrize(
+    ("words", "function", "when"),
+    [
+        ("maskable-ppo", "train.trainer.Run.add_to_curve", "after this point of the learning curve"),
+        ("maskable-ppo", "train.maskable_ppo.MaskablePPO.train", "after this update"),
+        ("maskable-ppo", "train.maskable_ppo.SingleLearnerVecEnv.step_async", "at once"),
+        ("selfplay", "train.trainer.Run.add_to_curve", "after this point of the learning curve"),
+        ("selfplay", "train.selfplay.SelfplayTrainer.optimize_minibatch", "after this update"),
+        ("selfplay", "train.own_games.OwnGames._choose", "at once"),
+        ("selfplay --shards 2", "train.shards.play_shard", "at the end of the next shard"),
+    ],
+)
+def test_ctrl_c_says_when_the_run_stops(words, function, when, tmp_path, monkeypatch):
+    module, _, name = function.rpartition(".")
+    work, calls = getattr(pkgutil.resolve_name(module), name), count()
+
+    def interrupt(*arguments: Any) -> Any:
+        if next(calls) == 1:  # something has been shown before
+            signal.raise_signal(signal.SIGINT)
+        return work(*arguments)
+
+    monkeypatch.setattr(function, interrupt)
+    sizes = (*SMALL, "--total-timesteps", 1100, "--curve-every", 1000)
+    algorithm = words.split()[0]
+    outcome = train(*words.split(), *sizes, *choose_cpu(algorithm), "--against", "random", "--out", tmp_path / "run")
+    assert outcome.status == 130, outcome.errors
+    assert f"stopping {when}, and saving (Ctrl-C again stops at once" in outcome.output
+
+
+def test_a_point_of_the_curve_that_a_stop_left_out_is_measured_when_the_run_is_resumed(
+    complete_run, tmp_path, monkeypatch
+):
+    run, learn, updates = tmp_path / "run", MaskablePPO.train, count(1)
+
+    def interrupt(model: MaskablePPO) -> None:
+        if next(updates) == 2:  # a point is due after it
+            signal.raise_signal(signal.SIGINT)
+        learn(model)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MaskablePPO, "train", interrupt)
+        assert train(*TINY, "--curve-every", 2048, "--out", run).status == 130
+    expected, left_out = (
+        [(point["timesteps"], point["results"]) for point in json.loads((folder / "learning_curve.json").read_text())]
+        for folder in (complete_run[0], run)
+    )
+    assert (left_out, newest(run).metadata["timesteps"]) == (expected[:1], 2048)
+    assert train("--resume", run).status == 0
+    curve = json.loads((run / "learning_curve.json").read_text())
+    assert [(point["timesteps"], point["results"]) for point in curve[:2]] == expected[:2]
 
 
 OWN = "import agents\ndef make():\n    return agents.make('random')\ndef log(values, timesteps):\n    pass\n"

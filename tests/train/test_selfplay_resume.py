@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,6 +77,24 @@ def test_ctrl_c_saves_and_the_run_then_ends_as_one_that_was_not_stopped(complete
     assert main(["--resume", str(run)]) == 0
     assert (run / "policy.safetensors").read_bytes() == (complete_run / "policy.safetensors").read_bytes()
     assert read_results(run) == read_results(complete_run)
+
+
+def test_a_stop_does_not_wait_for_a_measurement_which_the_resumed_run_then_makes(complete_run, tmp_path, monkeypatch):
+    run, learn = tmp_path / "run", SelfplayTrainer.update_policy
+
+    def interrupt(trainer: SelfplayTrainer, *arguments: Any) -> dict[str, float]:
+        if trainer.updates == 1:
+            signal.raise_signal(signal.SIGINT)
+        return learn(trainer, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SelfplayTrainer, "update_policy", interrupt)
+        assert main([*options(), "--out", str(run)]) == 130
+    (first, second, *_), stopped_at = read_results(complete_run), load_checkpoint(run, report=print).metadata
+    assert (read_results(run), stopped_at["timesteps"]) == ([first], second[0])
+    assert main(["--resume", str(run)]) == 0
+    assert read_results(run) == read_results(complete_run)
+    assert (run / "policy.safetensors").read_bytes() == (complete_run / "policy.safetensors").read_bytes()
 
 
 def test_training_that_diverges_says_so(tmp_path):

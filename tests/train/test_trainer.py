@@ -1,18 +1,24 @@
 """Shared parts of trainers: the progress bar and the evaluation."""
 
+from contextlib import redirect_stdout
 from io import StringIO
 from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from agents import make
 from agents.tools.seeds import SEEDS
 from felicity_env import Setup, game_seed
 from felicity_env.setups import setup_name, standard_setup
+from tests.support.training import SMALL, choose_cpu
+from tests.support.waiting import wait_until
 from train import trainer
-from train.trainer import Progress, evaluate_policy
+from train.__main__ import main
+from train.algorithms import ALGORITHMS
+from train.trainer import Progress, evaluate_policy, report_waiting
 
 
 def test_on_a_terminal_of_80_columns_a_bar_shows_percentage_speed_time_left_and_strength():
@@ -43,6 +49,40 @@ def test_without_a_terminal_a_line_with_the_time_left_comes_every_half_minute(mo
     assert "3.0%" in lines[0]
     assert "1/s" in lines[0]
     assert "min left" in lines[0]
+
+
+def test_when_all_is_learned_the_progress_says_that_the_evaluation_follows():
+    screen = StringIO()
+    with Progress(Console(file=screen, force_terminal=True, width=80), 1000, 0) as progress:
+        progress.advance_to(1000)
+    assert "then evaluation" in screen.getvalue()
+    assert " left" not in screen.getvalue()
+
+
+def test_work_without_progress_of_its_own_is_reported_again_and_again_until_it_ends(monkeypatch):
+    monkeypatch.setattr(trainer, "SECONDS_A_LINE", 0.001)
+    lines = []
+    with report_waiting("evaluating", lines.append):
+        wait_until(lambda: len(lines) >= 2)
+    assert lines[0] == "evaluating ... (for 0 s so far)"
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_slow_measurements_are_reported_while_they_last(algorithm, tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "SECONDS_A_LINE", 0.001)
+    screen, evaluate = StringIO(), trainer.evaluate_policy
+
+    def wait(*arguments, **options):
+        seen = len(screen.getvalue())
+        wait_until(lambda: "so far" in screen.getvalue()[seen:])
+        return evaluate(*arguments, **options)
+
+    monkeypatch.setattr(trainer, "evaluate_policy", wait)
+    words = [algorithm, *SMALL, *choose_cpu(algorithm), "--total-timesteps", "1000", "--against", "random"]
+    with redirect_stdout(screen):
+        assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    assert "measuring a point of the learning curve ... (for " in screen.getvalue()
+    assert "evaluating ... (for " in screen.getvalue()
 
 
 def test_evaluation_names_the_setup_and_derives_its_seed_from_the_number_of_seats(monkeypatch):
