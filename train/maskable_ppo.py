@@ -197,7 +197,9 @@ class MaskablePPOTrainer:
             self.model.set_logger(logger)
             if left > 0:
                 callback = _TrainingCallback(self, progress, interrupt)
-                self.model.learn(left, callback=callback, reset_num_timesteps=self.timesteps == 0)
+                model: Any = self.model  # its annotations do not allow None, with which the callback logs
+                reset = self.timesteps == 0
+                model.learn(left, callback=callback, reset_num_timesteps=reset, log_interval=None)
                 self.model.num_timesteps = callback.learned
             if not self.run.has_curve_point(self.timesteps):
                 measure_curve(self, progress, interrupt, logger)
@@ -288,7 +290,7 @@ class _TrainingCallback(BaseCallback):
         self.trainer, self.progress, self.interrupt = trainer, progress, interrupt
         self.learned = trainer.timesteps  # decisions; the model also counts those of an interrupted rollout
         self._play_share, self._clock, self._played = 0.5, time.monotonic(), 0.0  # play as a fraction of the work
-        self._gradient_steps = 0
+        self._gradient_steps, self._logged = 0, trainer.updates
         trainer.model.policy.optimizer.register_step_post_hook(self._count_gradient_step)
 
     def _on_step(self) -> bool:
@@ -311,6 +313,7 @@ class _TrainingCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         trainer, config = self.trainer, self.trainer.config
+        self._log_update()
         trainer.run.count_time()
         now = time.monotonic()
         if self._gradient_steps:
@@ -326,6 +329,15 @@ class _TrainingCallback(BaseCallback):
             trainer.save()
         elif trainer.run.is_save_due():
             trainer.save()
+
+    def _on_training_end(self) -> None:
+        self._log_update()
+
+    def _log_update(self) -> None:
+        """Write the log of the last update; Stable-Baselines3 would write it before the update, without its losses."""
+        if self._logged < self.trainer.updates:
+            self._logged = self.trainer.updates
+            self.trainer.model.dump_logs(self._logged)
 
     def _set_schedule(self) -> None:
         """Set the learning rate and the weight of the entropy bonus for the update after this rollout."""

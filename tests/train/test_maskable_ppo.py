@@ -1,5 +1,6 @@
 """The MaskablePPO trainer: its games differ from those of the evaluation, and its opponents are snapshots."""
 
+import csv
 import signal
 from io import StringIO
 from itertools import count
@@ -132,6 +133,18 @@ def test_learning_rate_and_entropy_bonus_follow_the_schedule_of_the_settings(tmp
         assert trainer.learn(progress)
     last = {"learning_rate": trainer.model.policy.optimizer.param_groups[0]["lr"], "ent_coef": trainer.model.ent_coef}
     assert last == pytest.approx(config.compute_schedule(3 * 1024))  # before the last of four updates
+
+
+def test_the_losses_of_an_update_are_logged_at_its_step_and_all_updates_are_logged(tmp_path):
+    trainer = MaskablePPOTrainer(small_config(curve_every=10**6), tmp_path)
+    with Progress(Console(file=StringIO()), 4096, 0) as progress:
+        assert trainer.learn(progress)
+    with next(tmp_path.rglob("progress.csv")).open() as file:
+        rows = [row for row in csv.DictReader(file) if row["train/loss"]]
+    assert [int(row["time/total_timesteps"]) for row in rows] == [1024, 2048, 3072, 4096]
+    rates = [trainer.config.compute_schedule(timesteps)["learning_rate"] for timesteps in (0, 1024, 2048, 3072)]
+    assert [float(row["train/learning_rate"]) for row in rows] == pytest.approx(rates)
+    assert all(row["rollout/ep_rew_mean"] for row in rows)
 
 
 def test_a_run_may_begin_with_the_policy_of_another_and_its_critic(tmp_path):
