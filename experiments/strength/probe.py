@@ -37,6 +37,8 @@ class Config(Workers, OneSetup):
     """Number of deals that measure each response, each under all rotations of the seats."""
     out: Path = Path("runs/probe")
     """Folder of the training runs; the same command, given again, continues them."""
+    fresh: bool = False
+    """Train all responses again, also those in --out; for a player whose changes cannot be seen in its code."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,6 +80,9 @@ def main(config: Config) -> None:
     """Train the responses, print each gain beside that of the long responses as soon as it is known, and store all."""
     started, console, rows = time.monotonic(), Console(), []
     probes = create_probes(config.targets, config)
+    for settings in probes:
+        folders = [exploit.run_folder(start, 0, settings) for start in settings.starts]
+        exploit.prepare_folders(settings.target, folders, fresh=config.fresh)
     for settings, gain in zip(probes, measure_gains(probes, **config.spread), strict=True):
         full = read_result(settings.result_name)["results"]["gain"]
         found = gain["value"] / full["value"]
