@@ -1,15 +1,29 @@
 """Processes that train the runs of an experiment: they save and stop when the experiment is stopped."""
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from threading import Lock
-from typing import IO
+from typing import IO, Any
 
 from agents.tools.files import UserError
 from agents.tools.startup import INTERRUPTED
 from train.config import Config
+
+_LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def _end_with_parent() -> None:
+    """Ask Linux for SIGTERM, at which this process saves and stops, when the parent ends, even if it is killed."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+# Elsewhere a process whose parent is killed trains on to its end.
+_PREPARE = _end_with_parent if _LIBC else None
 
 
 class TrainingProcesses:
@@ -43,7 +57,7 @@ class TrainingProcesses:
         with self._lock:
             if self._is_stopping:
                 return INTERRUPTED
-            process = subprocess.Popen(command, stdout=output, stderr=output)
+            process = subprocess.Popen(command, stdout=output, stderr=output, preexec_fn=_PREPARE)
             self._running.add(process)
         status = process.wait()
         self._running.discard(process)

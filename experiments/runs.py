@@ -39,10 +39,13 @@ def train_run(folder: Path, config: Config) -> dict[str, Any]:
 def _finish_and_read(processes: TrainingProcesses, folder: Path, config: Config, *, quiet: bool) -> dict[str, Any]:
     """Train a run, if it is not finished, in one of `processes`; return what `train_run` returns.
 
-    quiet: write the output of the process to FOLDER.log.
+    quiet: write the output of the process to FOLDER.log, and print where that is.
     """
     if not _is_finished(folder, config):
-        processes.train(folder, config, folder.with_name(folder.name + ".log") if quiet else None)
+        log = folder.with_name(folder.name + ".log") if quiet else None
+        if log:
+            print(f"training {folder}: its progress is in {log}", flush=True)
+        processes.train(folder, config, log)
     stored = json.loads((folder / CONFIG).read_text())
     evaluation = json.loads((folder / EVALUATION).read_text())
     return {

@@ -1,6 +1,7 @@
 """Training runs of experiments: trained once, resumed, refused with other settings; results give way to their like."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -107,7 +108,9 @@ def test_runs_side_by_side_come_back_in_order_and_write_to_logs_of_their_own(tmp
     wanted = [(tmp_path / f"seed{seed}", replace(TINY, seed=seed)) for seed in (3, 1)]
     finished = list(train_runs(wanted, workers=2))
     assert [run["config"]["seed"] for run in finished] == [3, 1]
-    assert capfd.readouterr() == ("", "")
+    lines = [f"training {folder}: its progress is in {folder}.log" for folder, _ in wanted]
+    output, errors = capfd.readouterr()
+    assert (sorted(output.splitlines()), errors) == (sorted(lines), "")
     assert "evaluating" in (tmp_path / "seed3.log").read_text()
     assert finished[1]["curve"] == train_run(*wanted[1])["curve"]
 
@@ -135,6 +138,38 @@ def test_a_signal_to_the_experiment_alone_stops_and_saves_the_trainings_that_it_
     for log in tmp_path.rglob("*.log"):
         assert "stopped and saved after" in log.read_text()
         assert list_checkpoints(log.with_suffix(""))
+
+
+CHILD = """
+import os, pathlib, signal, sys
+place = pathlib.Path(sys.argv[1])
+def save(*_):
+    (place / "saved").touch()
+    os._exit(0)
+signal.signal(signal.SIGTERM, save)
+(place / "part").write_text(str(os.getpid()))
+(place / "part").rename(place / "pid")
+signal.pause()
+"""
+PARENT = """
+import sys
+from experiments.processes import TrainingProcesses
+TrainingProcesses()._run([sys.executable, "-c", *sys.argv[1:]], None)
+"""
+
+
+@pytest.mark.linux("only Linux tells a process that its parent has ended")
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGHUP"])
+def test_a_training_saves_and_stops_when_the_experiment_that_started_it_is_killed(tmp_path, name):
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, CHILD, str(tmp_path)], cwd=ROOT)
+    wait_until((tmp_path / "pid").exists)
+    parent.send_signal(getattr(signal, name))
+    assert parent.wait() == -getattr(signal, name)
+    try:
+        wait_until((tmp_path / "saved").exists, seconds=20)
+    except AssertionError:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        raise
 
 
 def test_settings_travel_as_they_are(tmp_path, monkeypatch):

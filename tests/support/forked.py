@@ -24,10 +24,11 @@ def _run_module(name: str, arguments: list[str], output: str | None) -> None:
 class Popen:
     """Forked process that executes `python -m NAME ...`, with what experiments use of `subprocess.Popen`.
 
-    stdout: file to which the process appends its output and its errors, if given.
+    stdout: file to which the process appends its output and its errors, if given. preexec_fn: not called, because the
+    parent of the process is the server.
     """
 
-    def __init__(self, command: list[str], *, stdout: IO[bytes] | None, stderr: Any) -> None:
+    def __init__(self, command: list[str], *, stdout: IO[bytes] | None, stderr: Any, preexec_fn: Any) -> None:
         _, option, name, *arguments = command
         assert (option, stderr) == ("-m", stdout)
         self._process = _SERVER.Process(target=_run_module, args=(name, arguments, stdout and stdout.name))
