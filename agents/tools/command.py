@@ -108,7 +108,9 @@ def print_error(text: str) -> None:
 
 def _advice(config: Any) -> str:
     """Return the message after Ctrl-C: whether the same command continues the work, which `config.resumes` tells."""
-    return "the same command goes on from here" if getattr(config, "resumes", False) else "nothing was stored"
+    if not getattr(config, "resumes", False):
+        return "nothing was stored"
+    return f"the same command{' without --fresh' if getattr(config, 'fresh', False) else ''} goes on from here"
 
 
 def _format_usage(program: str, verbs: Mapping[str, Verb]) -> str:

@@ -103,6 +103,8 @@ class Config:
     """Name of the exception."""
     count: int = 1
     """A number from 1."""
+    fresh: bool = False
+    """Begin again."""
     resumes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -135,6 +137,7 @@ def verbs(monkeypatch) -> dict[str, Verb]:
         (["fail", "--fault", "value"], 2, "error: a bad value\n"),
         (["fail", "--fault", "file"], 2, "error: there is no file nofile\n"),
         (["fail", "--fault", "stop"], 130, "stopped; the same command goes on from here\n"),
+        (["fail", "--fault", "stop", "--fresh"], 130, "stopped; the same command without --fresh goes on from here\n"),
         (["fail", "--fault", "told"], 130, "stopped; continue: so\n"),
         (["fail", "--count", "0"], 2, f"error: --count must be at least 1, not 0{' and a long explanation' * 9}\n"),
         (["nothing"], 2, "error: there is no 'nothing'; python -m program has fail\n"),

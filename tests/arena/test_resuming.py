@@ -98,7 +98,7 @@ def copy(tmp_path, unedited) -> Copy:
     return copy
 
 
-def test_edited_plots_reports_pages_and_help_texts_invalidate_nothing(copy):
+def test_edited_plots_reports_pages_and_docstrings_invalidate_nothing(copy):
     copy.edit("agents/arena/plots.py", "MIN_SACKS = 30", "MIN_SACKS = 31")
     copy.edit("agents/arena/report.py", '"## Plots"', '"## Figures"')
     copy.edit(
@@ -109,10 +109,6 @@ def test_edited_plots_reports_pages_and_help_texts_invalidate_nothing(copy):
     copy.edit("felicity_env/game.py", '"""', '"""Edited. ')
     copy.edit("felicity_env/render/text.py", "\n\n\n", "\n\n\nEDITED = True\n\n\n")
     copy.edit("felicity_env/__init__.py", '__version__ = "', '__version__ = "9')
-    copy.edit("felicity_env/rewards.py", "at the end the own score", "at the end your own score")
-    copy.edit("agents/arena/blocks.py", "number of sacks bought", "how many sacks it bought")
-    copy.edit("agents/tools/files.py", "cannot write {path}: ", "it is impossible to write {path}: ")
-    copy.edit("agents/registry.py", "mc:N, determinised", "mc:N, Determinised")
     copy.edit("experiments/pages/model_card.py", "\n\n\n", "\n\n\nEDITED = True\n\n\n")
     assert copy.part_paths() == copy.before
 
@@ -201,9 +197,8 @@ def test_a_player_whose_weights_change_while_it_plays_is_named_and_nothing_of_th
 
     monkeypatch.setattr(matches, "play_part", train_on)
     assert run_verb("agents", VERBS, ["tournament", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert f"{code} has new weights since this command began; wait until its run has ended" in error
-    assert error.count("\n") == 1
+    *_, error = capsys.readouterr().err.splitlines()
+    assert error.startswith(f"error: {code} has new weights since this command began; wait until its run has ended")
     assert sorted(path.stem for path in out.rglob("*.npz")) == ["0-1", "0-1", "1-2"]
     monkeypatch.undo()
     assert run_verb("agents", VERBS, ["tournament", *arguments]) == 0
