@@ -124,15 +124,19 @@ def test_after_a_failure_no_more_runs_start_and_the_log_is_named(tmp_path):
 
 
 @pytest.mark.linux("only POSIX systems send signals to one process")
+@pytest.mark.compiled("training in several processes")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_a_signal_to_the_experiment_alone_stops_and_saves_the_trainings_that_it_started(tmp_path, name):
     words = ["--target", "random", "--num-players", "3", "--seeds", "0", "1", "--workers", "2", "--out", str(tmp_path)]
     words += ["--num-envs", "64", "--num-steps", "16", "--hidden-sizes", "8", "--total-timesteps", "1000000000"]
     command = [sys.executable, "-m", "experiments", "exploit", *words]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: len([*tmp_path.rglob("learning_curve.json")]) == 2, seconds=120)
-    process.send_signal(getattr(signal, name))
-    _, errors = process.communicate(timeout=120)
+    try:
+        wait_until(lambda: len([*tmp_path.rglob("learning_curve.json")]) == 2, seconds=120)
+        process.send_signal(getattr(signal, name))
+        _, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()  # after a failure; its trainings then end too
     assert process.returncode == 130
     assert "stopped; the same command goes on from here" in errors.splitlines(), errors
     for log in tmp_path.rglob("*.log"):
