@@ -306,7 +306,7 @@ def is_search(*codes: str) -> bool:
 
 
 class Identity(NamedTuple):
-    """Identity of a player: a digest of what its decisions depend on, and a line about what the digest omits."""
+    """Identity of a player: what its decisions depend on, as a digest, and what the digest omits."""
 
     digest: str  # 8 hex digits
     unseen: str  # "" if the digest sees everything
@@ -314,7 +314,7 @@ class Identity(NamedTuple):
 
 
 def identify_player(code: str) -> Identity:
-    """Return a digest of a player's program, settings and weights, and a line about what the digest omits.
+    """Return the identity of a player: a digest of its program, settings and weights, and what the digest omits.
 
     The program is the Python code of the player's module and of all that it imports from its own folder and from this
     project. Weights count if the player has a method `digest()` that returns text. Raises `ValueError` as `make` does.

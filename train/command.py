@@ -27,9 +27,9 @@ from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_fold
 from train.trainer import Progress, Trainer, report_waiting
 
 # settings that a run folder does not keep, and which each command therefore gets anew
-OF_COMMAND = ("games", "workers", "ray", "torch_compile", "log_to", "save_minutes")
+COMMAND_SETTINGS = ("games", "workers", "ray", "torch_compile", "log_to", "save_minutes")
 # options that a resumed run may get
-WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", *map(option_name, OF_COMMAND))
+WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", *map(option_name, COMMAND_SETTINGS))
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
@@ -142,20 +142,20 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
 
 
 def _take_from_command(given: Config, config: Config) -> dict[str, Any]:
-    """Return those settings of a resumed run that are taken from this command, `OF_COMMAND`, {name: value}.
+    """Return those settings of a resumed run that are taken from this command, `COMMAND_SETTINGS`, {name: value}.
 
     given: the settings of this command. config: those of the run. Raises `UserError` if the run's algorithm has no such
     setting.
     """
-    if foreign := [option_name(name) for name in _list_of_command(given) if not hasattr(config, name)]:
+    if foreign := [option_name(name) for name in _list_command_settings(given) if not hasattr(config, name)]:
         raise UserError(f"{config.algorithm}, with which this run learns, has no {', '.join(foreign)}")
-    return {name: getattr(given, name) for name in OF_COMMAND if hasattr(given, name) and hasattr(config, name)}
+    return {name: getattr(given, name) for name in COMMAND_SETTINGS if hasattr(given, name) and hasattr(config, name)}
 
 
-def _list_of_command(config: Config) -> dict[str, Any]:
-    """Return those of the settings `OF_COMMAND` that do not have their default, {name: value}."""
+def _list_command_settings(config: Config) -> dict[str, Any]:
+    """Return those of the settings `COMMAND_SETTINGS` that do not have their default, {name: value}."""
     default: Any = type(config)()  # type: ignore[call-arg]  # each algorithm has a default for every setting
-    names = [name for name in OF_COMMAND if hasattr(config, name)]
+    names = [name for name in COMMAND_SETTINGS if hasattr(config, name)]
     return {name: getattr(config, name) for name in names if getattr(config, name) != getattr(default, name)}
 
 
@@ -236,7 +236,7 @@ def _resume_command(config: Config, folder: Path) -> str:
     words = ["--resume", str(folder)]
     if foreign := find_foreign_players((*config.against, *config.allow), config.mix):
         words += ["--allow", *foreign]
-    for name, value in _list_of_command(config).items():
+    for name, value in _list_command_settings(config).items():
         words += [option_name(name), str(value)]
     return f"{python_command('train')} {shlex.join(words)}"
 

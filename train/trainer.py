@@ -27,7 +27,7 @@ from agents.network import NetworkPlayer
 from agents.policy_file import CRITIC, POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
 from agents.registry import load_function
 from agents.tools.files import check_same_settings, explain_os_errors, write_json
-from agents.tools.progress import format_duration
+from agents.tools.progress import SECONDS_A_LINE, format_duration
 from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
 from felicity_env import OBSERVATION_VERSION, Batch, Player, Setup, game_seed
@@ -38,7 +38,6 @@ from train.curves import plot_learning_curve
 from train.rollout import SPREAD_STEPS
 from train.storage import EVALUATION, POLICIES
 
-SECONDS_A_LINE = 30  # between two lines about work that goes on
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
 CURVE_INTERVALS = 10  # between the points of a learning curve, in a run without the setting `curve_every`
 CURVE_STREAM, FINAL_STREAM = 1, 2  # random streams of the learning curve and of the final evaluation

@@ -128,7 +128,7 @@ class ProcessPool:
 
 @contextmanager
 def _hold_ctrl_c() -> Iterator[None]:
-    """Let Ctrl-C wait until the context ends, on systems that can.
+    """Let Ctrl-C wait until the context ends, where the system allows it.
 
     A process that starts in it never hears Ctrl-C, so that it shows no traceback before `start_worker` is called.
     """

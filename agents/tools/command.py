@@ -97,7 +97,7 @@ def python_command(module: str) -> str:
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs what an extra of this project needs, such as `play`, for the running Python."""
+    """Return the command that installs an extra of this project, such as `play`, for the running Python."""
     return f"{python_command('pip')} install -c constraints.txt -e '.[{extra}]'"
 
 

@@ -5,7 +5,7 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-LINE_EVERY = 30.0  # seconds
+SECONDS_A_LINE = 30  # between two lines about work that goes on
 
 
 class PartsProgress:
@@ -39,7 +39,7 @@ class PartsProgress:
         left = "" if seconds_left is None else f"about {format_duration(seconds_left)} left"
         self.bar.update(self.task, completed=done, total=total, visible=True, left=left)
         tenths, now = done * 10 // max(total, 1), time.monotonic()
-        is_due = tenths > self._tenths or now - self._printed >= LINE_EVERY
+        is_due = tenths > self._tenths or now - self._printed >= SECONDS_A_LINE
         if is_due and not self.console.is_terminal:
             self._tenths, self._printed = tenths, now
             self.console.print(f"{done}/{total} {self.unit}  {left}", highlight=False)
