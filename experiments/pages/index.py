@@ -169,9 +169,18 @@ def _answer_reference_style(results: Sequence[Result]) -> str:
 
 
 def _answer_ablation(results: Sequence[Result]) -> str:
-    gains = [(each["opponents"]["tuned"]["gain"]["value"], name) for name, each in results[0]["results"].items()]
-    best, worst = (f"*{name}* ({gain:+.2f})" for gain, name in (max(gains), min(gains)))
-    return f"against `tuned` the best variant is {best}, the worst is {worst}"
+    texts = []
+    for stored in results:
+        has_responses = "response" in stored["results"]["base"]
+        share = "of a best response" if has_responses else "against `tuned`"
+        compared = {
+            name: each["response"] if has_responses else each["opponents"]["tuned"]
+            for name, each in stored["results"].items()
+        }
+        gains = sorted((each["gain"]["value"], name) for name, each in compared.items() if name != "base")
+        least, most = (f"{gain:+.2f} (*{name}*)" for gain, name in (gains[0], gains[-1]))
+        texts.append(f"recipe `{stored['config']['recipe']}`: the win share {share} changes by {least} to {most}")
+    return "; ".join(texts)
 
 
 def _answer_encoding(results: Sequence[Result]) -> str:
@@ -466,5 +475,5 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "tune": _answer_tune,
 }
 # Questions with several results, such as one for each setup:
-SEVERAL = ("exploit", "first_player", "gpu_equality", "reference", "reference_strength", "strangers")
+SEVERAL = ("ablation", "exploit", "first_player", "gpu_equality", "reference", "reference_strength", "strangers")
 INDEX_PARTS: dict[str, Callable[[], str]] = {"index": render_index}

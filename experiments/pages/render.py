@@ -194,7 +194,7 @@ PAGES: dict[Path, Parts] = {
     DOCS / "training.md": {
         "first_player_selfplay": partial(render_first_player, "selfplay"),
         "first_player_maskable-ppo": partial(render_first_player, "maskable-ppo"),
-        "ablation": render_ablation,
+        **{f"ablation_{recipe}": partial(render_ablation, recipe) for recipe in ("default", "reference")},
         "training_speed": render_training_speed,
     },
     DOCS / "game.md": {"anatomy": render_anatomy},

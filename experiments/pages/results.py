@@ -294,16 +294,24 @@ def render_first_player(algorithm: str) -> str:
     return _with_source(("seed", *(f"against {others} x `{code}`" for code in codes), "minutes"), rows, stored)
 
 
-def render_ablation() -> str:
-    """Return a Markdown table of the gain in win share when one setting of the self-play trainer is changed."""
-    stored = read_result("ablation")
-    results = stored["results"]
-    base, others = results["base"]["opponents"], stored["config"]["num_players"] - 1
-    rows = [("base: win share", *(format_estimate(result["win_share"]) for result in base.values()))]
-    for variant in list(results)[1:]:
-        gains = (format_signed(result["gain"]) for result in results[variant]["opponents"].values())
-        rows.append((f"{variant}: more than base", *gains))
-    return _with_source(("variant", *(f"against {others} x `{kind}`" for kind in base)), rows, stored)
+def render_ablation(recipe: str) -> str:
+    """Return a Markdown table of the gain in win share when one setting of a recipe of the trainer is changed."""
+    if not (RESULTS / f"ablation_{recipe}.json").exists():
+        return NOT_MEASURED
+    stored = read_result(f"ablation_{recipe}")
+    others = stored["config"]["num_players"] - 1
+    compared = {variant: _list_comparisons(found, others) for variant, found in stored["results"].items()}
+    base = compared.pop("base")
+    rows = [("base: win share", *(format_estimate(each["win_share"]) for each in base.values()))]
+    for variant, found in compared.items():
+        rows.append((f"{variant}: more than base", *(format_signed(each["gain"]) for each in found.values())))
+    return _with_source(("variant", *base), rows, stored)
+
+
+def _list_comparisons(found: Mapping[str, Any], others: int) -> dict[str, Any]:
+    """Return the comparisons of a variant with the base, {head of the column: win share and gain}."""
+    compared = {f"against {others} x `{kind}`": each for kind, each in found["opponents"].items()}
+    return compared | ({"a short best response to it": found["response"]} if "response" in found else {})
 
 
 def render_encoding() -> str:

@@ -7,12 +7,14 @@ several responses for longer. So one knows what the gain of a probe says about p
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from rich.console import Console
 
+from agents.arena.estimates import estimate_share
 from agents.registry import check_players
 from agents.tasks.options import Workers
 from agents.tools.markdown import format_estimate
@@ -60,8 +62,8 @@ def create_probes(targets: Sequence[str], config: Any) -> list[exploit.Config]:
     return [replace(probe, target=target, starts=(start,)) for target, start in starts.items()]
 
 
-def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[dict[str, float]]:
-    """Train the responses, and yield what each gains over par, with its interval, in the same order.
+def train_responses(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[np.ndarray]:
+    """Train the responses, and yield the win share of each, for each deal [blocks], in the same order.
 
     spread: number of workers, and cluster, as in `train_runs`.
     """
@@ -71,8 +73,13 @@ def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[d
         weights = exploit.list_starts(settings.target)[start][-1]
         runs.append((exploit.run_folder(start, 0, settings), exploit.create_config(0, weights, settings)))
     for settings, _ in zip(probes, train_runs(runs, **spread), strict=True):
-        seed = SEEDS["exploit, report"]
-        win_share = exploit.measure_win_share(settings.starts[0], 0, settings, deals_seed=seed)
+        yield exploit.play_response(settings.starts[0], 0, settings, deals_seed=SEEDS["exploit, report"])
+
+
+def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[dict[str, float]]:
+    """Train the responses, and yield what each gains over par, with its interval, in the same order."""
+    for settings, win_shares in zip(probes, train_responses(probes, **spread), strict=True):
+        win_share = asdict(estimate_share(win_shares))
         yield {name: win_share[name] - settings.par for name in ("value", "low", "high")}
 
 
