@@ -73,6 +73,7 @@ class ProcessPool:
         self.size, self.capacity = size, 2 * size
         self._executors = [_start_executor() for _ in range(size)]
         self._queues: list[dict[Future[Done], int]] = [{} for _ in range(size)]  # number of each task, first one first
+        self._found: list[tuple[int, Done | Lost]] = []  # results that `wait` is still to return
 
     def share(self, value: Any) -> Any:
         """Return the value itself."""
@@ -82,11 +83,18 @@ class ProcessPool:
         """Give a task to the process that has the fewest."""
         worker = min(range(self.size), key=lambda k: len(self._queues[k]))
         with _hold_ctrl_c():  # the first task of a process starts it
-            future = self._executors[worker].submit(run_timed, function, *arguments)
+            try:
+                future = self._executors[worker].submit(run_timed, function, *arguments)
+            except BrokenProcessPool:  # it has died since the last `wait`
+                self._found += self._replace(worker)
+                future = self._executors[worker].submit(run_timed, function, *arguments)
         self._queues[worker][future] = number
 
     def wait(self) -> list[tuple[int, Done | Lost]]:
         """Wait until a task has ended or a process has died, and return what happened to which tasks."""
+        if self._found:
+            found, self._found = self._found, []
+            return found
         done, _ = wait([future for queue in self._queues for future in queue], return_when=FIRST_COMPLETED)
         results: list[tuple[int, Done | Lost]] = []
         for worker, queue in enumerate(self._queues):

@@ -1,5 +1,6 @@
 """Tasks on pools of workers: all results, each once, whatever workers do."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from agents.tasks.pool import Done, Lost
 from agents.tasks.processes import ProcessPool, ThisProcess
 from agents.tasks.run import Tasks, run_tasks
 from agents.tools.files import UserError
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -87,6 +89,10 @@ class Fake:
         pass
 
 
+def wait_for_values(pool):
+    return [(number, result.value) for number, result in pool.wait() if isinstance(result, Done)]
+
+
 def run_on(pool, count):
     tasks = Tasks(pool, square)
     for number in range(count):
@@ -120,6 +126,29 @@ def test_what_a_dead_worker_did_is_done_again(tmp_path):
     paths = [tmp_path / str(number) for number in range(3)]
     outcomes = list(run_tasks(die_once, paths, workers=2))
     assert sorted((outcome.task, outcome.value) for outcome in outcomes) == [(path, "done") for path in paths]
+
+
+def test_a_process_that_dies_between_two_tasks_is_replaced():
+    pool, before = ProcessPool(1), set(multiprocessing.active_children())
+    pool.submit(0, square, 2)
+    assert wait_for_values(pool) == [(0, 4)]
+    (process,) = set(multiprocessing.active_children()) - before
+    process.kill()
+    wait_until(lambda: bool(pool._executors[0]._broken))
+    pool.submit(1, square, 3)
+    assert wait_for_values(pool) == [(1, 9)]
+    pool.close(cancel=False)
+
+
+def test_tasks_in_the_queue_of_a_process_that_has_died_are_lost_when_it_is_replaced():
+    pool = ProcessPool(1)
+    for number in range(2):
+        pool.submit(number, die_at_13, 13)
+    wait_until(lambda: bool(pool._executors[0]._broken))
+    pool.submit(2, square, 3)
+    assert pool.wait() == [(0, Lost("its process ended", True)), (1, Lost("its process ended", False))]
+    assert wait_for_values(pool) == [(2, 9)]
+    pool.close(cancel=False)
 
 
 def test_a_worker_uses_one_thread_for_matrix_products(monkeypatch):
