@@ -177,13 +177,16 @@ class _Clock:
         report(self.done, total, None)
 
     def count(self, part: Part, seconds: float, workers: int) -> None:
-        """Count a part as done, and report the number of parts done and the time left with that many workers."""
+        """Count a part as done, and report the number of parts done and the time left with that many workers.
+
+        The time left is None while a cluster has no workers.
+        """
         deals = part.last - part.first
         self.deals_left[part.match] -= deals
         self.seconds[part.match].append(seconds / deals)
         self.done += 1
         needed = sum(deals * self._seconds_per_deal(match) for match, deals in self.deals_left.items())
-        self.report(self.done, self.total, needed / workers)
+        self.report(self.done, self.total, needed / workers if workers else None)
 
     def _seconds_per_deal(self, match: Match) -> float:
         """Return the mean time per deal in the completed parts of a match; if it has none, in those of all matches."""
