@@ -166,11 +166,11 @@ class NetworkPlayer:
         return sample_actions(logits, view.action_masks, to_uniforms(view.seeds))
 
     def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability that each action is sampled, for B decisions, float32 [B, NUM_ACTIONS].
-
-        The option `greedy` does not change the result.
-        """
-        weights = softmax_weights(self.logits(view), view.action_masks)
+        """Return the probability with which each action is taken, for B decisions, float32 [B, NUM_ACTIONS]."""
+        logits = self.logits(view)
+        if self.greedy:
+            return np.eye(NUM_ACTIONS, dtype=np.float32)[take_best_actions(logits, view.action_masks)]
+        weights = softmax_weights(logits, view.action_masks)
         return weights / weights.sum(axis=1, keepdims=True)
 
     def logits(self, view: View) -> np.ndarray:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from agents.data.play import has_probabilities, play_games
+from agents.data.play import play_games
+from agents.mixture import PolicyPlayer
 from agents.registry import check_players, identify_player, is_search, list_files, make
 from agents.tasks.options import Workers
 from agents.tasks.run import run_tasks
@@ -152,7 +153,7 @@ def read_unfinished(config: Config) -> Dataset:
     identities = {code: identify_player(code) for code in config.players}
     digests = tuple(identities[code].digest for code in config.players)
     seeds = [game_seed(config.seed, game, 0) for game in range(min(len(games), 3))]
-    stores = config.probabilities and any(has_probabilities(make(code)) for code in config.players)
+    stores = config.probabilities and any(isinstance(make(code), PolicyPlayer) for code in config.players)
     faults = {
         "setup": games.setup != config.chosen_setup,
         "players": (games.players, games.digests) != (config.players, digests),

@@ -56,17 +56,12 @@ def play_games(
     return replace(dataset, probabilities=compute_probabilities(dataset, players))
 
 
-def has_probabilities(player: Any) -> bool:
-    """Return whether a player can tell the probabilities of its actions, as networks can."""
-    return isinstance(player, PolicyPlayer)
-
-
 def compute_probabilities(dataset: Dataset, players: Sequence[Any]) -> np.ndarray:
     """Return the probability with which the player of each decision took its action, float16 [D].
 
     It is nan if the player has no probabilities; if no player has any, the result is [0].
     """
-    known = [k for k, player in enumerate(players) if has_probabilities(player)]
+    known = [k for k, player in enumerate(players) if isinstance(player, PolicyPlayer)]
     if not known:
         return np.empty(0, np.float16)
     parts = []

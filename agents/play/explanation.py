@@ -188,7 +188,7 @@ def make_policy(code: str) -> PolicyPlayer:
 
 
 def check_policy(player: Any) -> None:
-    """Raise `ValueError` unless a player has action probabilities: networks have them, if they are not greedy."""
+    """Raise `ValueError` unless a player draws its actions, as networks do that are not greedy."""
     if not isinstance(player, PolicyPlayer):
         raise ValueError("only networks (net, net:PATH) have action probabilities")
     if any(member.greedy for member in player.members):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from agents.mixture import MixturePlayer
-from agents.network import NetworkPlayer
+from agents.mixture import PolicyPlayer
 from experiments.exact.tree import GameTree
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Player, View, game_seed
 from felicity_env.player import write_observations
@@ -31,7 +30,7 @@ def observe_sets(game: GameTree) -> np.ndarray:
 def _probabilities(player: Player, states: np.ndarray, draws: int) -> np.ndarray:
     """Return the probability of each action in each state, float64 [n, NUM_ACTIONS]."""
     seats = states["seat"].astype(np.int64)
-    if isinstance(player, NetworkPlayer | MixturePlayer):
+    if isinstance(player, PolicyPlayer):
         view = View.make_unchecked(states, seats, np.zeros(len(states), np.uint64))
         return player.probabilities(view).astype(np.float64)
     counts = np.zeros((len(states), NUM_ACTIONS))

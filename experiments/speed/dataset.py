@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from rich.progress import track
 
-from agents.data.play import has_probabilities, play_games
+from agents.data.play import play_games
+from agents.mixture import PolicyPlayer
 from agents.registry import check_players, make
 from agents.tools.settings import OneSetup, check_positive
 from experiments.results import median_interval, write_result
@@ -56,7 +57,7 @@ def measure_rate(work: Callable[[], Any], decisions: int, repetitions: int) -> d
 
 def measure_player(code: str, config: Config, folder: Path) -> dict[str, Any]:
     """Measure games among copies of a player: their size in a file, and the decisions a second."""
-    count = config.games // 10 if has_probabilities(make(code)) else config.games
+    count = config.games // 10 if isinstance(make(code), PolicyPlayer) else config.games
     path = folder / "games.npz"
 
     def write() -> Dataset:

@@ -63,6 +63,14 @@ def test_the_greedy_network_takes_the_best_legal_action():
     ]
 
 
+def test_the_probabilities_of_the_greedy_network_are_those_of_its_actions():
+    player, view = small_net(greedy=True), play_batch(agents.make("random"), 30)[-1]
+    probabilities = player.probabilities(view)
+    assert probabilities.argmax(axis=1).tolist() == player.act(view).tolist()
+    assert set(probabilities.ravel().tolist()) == {0.0, 1.0}
+    assert (probabilities.sum(axis=1) == 1).all()
+
+
 @pytest.mark.parametrize("uniform", [None, 0.0, 0.5, 1 - 2**-24])
 def test_an_illegal_action_is_never_chosen_however_high_its_logit(uniform):
     rng = np.random.default_rng(0)

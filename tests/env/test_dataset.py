@@ -268,3 +268,12 @@ def test_probabilities_are_those_of_the_networks_and_unknown_for_others(tmp_path
     taken = expected[np.arange(len(expected)), decisions.actions]
     np.testing.assert_allclose(decisions.probabilities[is_net], taken[is_net], atol=1e-3)
     assert reload(games).probabilities.tobytes() == games.probabilities.tobytes()
+
+
+@pytest.mark.compiled("many games")
+def test_a_greedy_network_took_each_of_its_actions_with_probability_1(tmp_path):
+    save_random_policy(tmp_path)
+    games = play_games([f"net:{tmp_path},greedy", "ev"], find_setup("standard-3"), range(20), seed=2)
+    (decisions,) = games.iter_decisions()
+    is_net = games.seating[decisions.games, decisions.seats] == 0
+    assert (decisions.probabilities[is_net] == 1).all()
