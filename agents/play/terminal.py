@@ -33,7 +33,7 @@ def play_at_terminal(
     read: asks for a line with a prompt; raises `EOFError` to leave. write: shows text. hints: answer `h` with what the
     reference player would do.
     """
-    told = len(table.game.actions)
+    told = dict.fromkeys(table.seating.humans, len(table.game.actions))  # number of actions that each person knows
     write("? shows what you can type.\n")
     while True:
         table.play_players()
@@ -43,11 +43,11 @@ def play_at_terminal(
             if seat is not None and len(table.seating.humans) > 1:
                 write(_SCREEN)
                 read(f"Seat {seat} is to act. Let that person sit down, and press Enter.")
-            told = _tell(table, viewer, told, write)
+            told[viewer] = _tell(table, viewer, told[viewer], write)
             write(draw_text(table.build_scene(viewer)))
             if seat is None:
                 return
-            told = min(told, _ask(table, seat, read, write, hints=hints))
+            told[viewer] = min(told[viewer], _ask(table, seat, read, write, hints=hints))
         except EOFError:
             return
 

@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from felicity_env import notation
 from felicity_env.game import PASS, PLACE, is_terminal
 from felicity_env.game_record import list_legal_actions
 from felicity_env.information import redact, resample
+from felicity_env.render.story import tell_game
 from tests.support.helpers import C8, C15
 
 PLAYERS = ("human", "anchor", "ev", "anchor")
@@ -272,6 +274,18 @@ def test_people_do_not_see_what_the_one_before_them_saw(tmp_path):
     shown = Person(table, []).play()
     for part in shown.split("Let that person sit down")[:-1]:
         assert part.rpartition("\n" * 80)[2].count("FELICITY") == 0
+
+
+def test_each_person_at_one_terminal_is_told_what_happened_since_its_last_action(tmp_path):
+    table = open_table(("human", "human", "ev"), tmp_path / "game.txt", seed=1)
+    shown = Person(table, []).play()
+    told, heard = {0: [], 1: []}, shown.split(" is to act. Let that person sit down")
+    for before, text in pairwise(heard[:-1]):  # the last text also tells the end, to seat 0
+        told[int(before[-1])] += [line.removeprefix("- ") for line in text.splitlines() if line.startswith("- ")]
+    for viewer in (0, 1):
+        moves = ["; ".join(move) for move in tell_game(table.game, viewer)]
+        assert len(told[viewer]) > len(moves) / 2
+        assert told[viewer] == moves[: len(told[viewer])]
 
 
 def test_a_person_leaves_while_another_is_to_sit_down(tmp_path):
