@@ -1,5 +1,6 @@
 """Client of a chat-completions server: one request, its answer, and what it cost."""
 
+import http.client
 import json
 import os
 import time
@@ -10,6 +11,13 @@ from typing import Any, NamedTuple
 
 KEY = "FELICITY_CHAT_KEY"  # environment variable with the key that a server asks for
 _MOST_BYTES = 1_000_000  # of an answer
+_DROPPED = (  # errors of a connection that the server has ended too early
+    ConnectionResetError,
+    ConnectionAbortedError,
+    BrokenPipeError,
+    http.client.BadStatusLine,
+    http.client.IncompleteRead,
+)
 
 
 class Answer(NamedTuple):
@@ -22,7 +30,7 @@ class Answer(NamedTuple):
 
 
 class NoAnswer(Exception):
-    """Error of a request that may go better when it is repeated: too late, too busy, or an answer in a wrong form."""
+    """Error of a request that may go better when it is repeated: too late, too busy, cut off, or in a wrong form."""
 
 
 class ChatClient:
@@ -41,8 +49,8 @@ class ChatClient:
     def ask(self, messages: Sequence[dict[str, str]]) -> Answer:
         """Ask the model with some messages, and return its answer.
 
-        Raises `NoAnswer` if it comes too late, the server is busy or the answer is in a wrong form, and `OSError` that
-        says what to do if nothing can be had from this server.
+        Raises `NoAnswer` if it comes too late, the server is busy or ends the connection, or the answer is in a wrong
+        form, and `OSError` that says what to do if nothing can be had from this server.
         """
         started = time.monotonic()
         values = self._send(json.dumps({**self.settings, "messages": list(messages)}).encode())
@@ -67,11 +75,12 @@ class ChatClient:
                 raise NoAnswer(f"the server is busy or broken: {error.code} {error.reason}") from error
             advice = f"; set its key in the variable {KEY}" if error.code in (401, 403) else ""
             raise OSError(f"{self.url} refuses the request: {error.code} {error.reason}{advice}") from error
-        except TimeoutError as error:
-            raise NoAnswer(f"no answer within {self.seconds:g} s") from error
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
+        except (OSError, *_DROPPED) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            if isinstance(reason, TimeoutError):
                 raise NoAnswer(f"no answer within {self.seconds:g} s") from error
-            raise OSError(f"no server answers at {self.url}: {error.reason}") from error
+            if isinstance(reason, _DROPPED):
+                raise NoAnswer(f"the server has ended the connection: {reason}") from error
+            raise OSError(f"no server answers at {self.url}: {reason}") from error
         except ValueError as error:
             raise NoAnswer(f"the server's answer is no JSON: {error}") from error

@@ -21,7 +21,7 @@ from felicity_env.setups import standard_setup
 
 
 class Server:
-    """Stand-in for a chat-completions server; `answer(request)` returns a text, or a status and a body."""
+    """Stand-in for a chat-completions server; `answer(request)` returns a text, a status and a body, or all bytes."""
 
     def __init__(self, answer: Any) -> None:
         self.requests: list[dict[str, Any]] = []
@@ -34,6 +34,9 @@ class Server:
                 outer.requests.append(request | {"path": self.path})
                 outer.keys.append(self.headers.get("Authorization"))
                 found = answer(request)
+                if isinstance(found, bytes):
+                    self.wfile.write(found)
+                    return
                 status, body = found if isinstance(found, tuple) else (200, complete(found))
                 self.send_response(status)
                 self.end_headers()
@@ -208,6 +211,15 @@ def test_a_broken_answer_is_a_failed_attempt(serve, body):
     player = agents.make(serve(lambda request: body).code("attempts=2"))
     assert player.act(new_game().view()).tolist() == [-1]
     assert player.usage.requests == 2
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"no HTTP\r\n\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n99\r\n{"]
+)
+def test_a_connection_that_the_server_ends_is_a_failed_attempt(serve, sent):
+    player = agents.make(serve(lambda request: sent).code("attempts=2"))
+    assert player.act(new_game().view()).tolist() == [-1]
+    assert (player.usage.requests, player.usage.failures) == (2, 1)
 
 
 def test_a_server_that_refuses_is_an_error_that_says_what_to_do(serve):
