@@ -92,9 +92,10 @@ def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> st
     results, config = content["results"], content["config"]
     players = list(dict.fromkeys(pair["one"] for pair in results["pairs"]))
     head = f"# Tournament of {', '.join(f'`{code}`' for code in players)}"
+    slow = "" if config["search_deals"] is None else f" ({config['search_deals']} with a search or a language model)"
     method = (
-        f"One player against copies of another: {config['num_deals']} deals for each pair, each under all rotations of "
-        f"the seats; mixed tables: {config['mixed_deals']} deals each. Seed {config['seed']}, commit "
+        f"One player against copies of another: {config['num_deals']} deals for each pair{slow}, each under all "
+        f"rotations of the seats; mixed tables: {config['mixed_deals']} deals each. Seed {config['seed']}, commit "
         f"{content['commit']}. Intervals are 95 %, over deals."
     )
     parts = [head, method, *map(_render_failure, results["failures"])]

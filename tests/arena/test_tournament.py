@@ -72,6 +72,12 @@ def test_a_tournament_leaves_results_a_report_and_plots(tmp_path):
         assert f"`{code}`" in report
 
 
+def test_the_report_says_with_how_many_deals_searches_are_measured(tmp_path):
+    tournament(tmp_path, "--search-deals", "2", players="random mc:1")
+    report = (tmp_path / "report.md").read_text()
+    assert f"copies of another: {DEALS} deals for each pair (2 with a search or a" in report
+
+
 def test_the_win_shares_are_those_of_the_arena_on_the_same_blocks(tmp_path):
     tournament(tmp_path, "--seed", "5")
     pair = next(pair for pair in results(tmp_path)["pairs"] if pair["one"] == "anchor")
