@@ -51,6 +51,9 @@ def main(config: Config) -> None:
     """Read the games, export them, and print where they are."""
     games = Dataset.load(config.games)
     games = games if config.part is None else games.split(config.part)
+    if not len(games):
+        where = config.games if config.part is None else f"the part {config.part} of {config.games}"
+        raise UserError(f"there are no games in {where}")
     if config.out.startswith(MINARI):
         from agents.data.minari_export import export_to_minari
 

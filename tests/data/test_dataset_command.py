@@ -194,6 +194,16 @@ def test_wrong_exports_are_refused(words, message, stored, tmp_path, monkeypatch
     assert message in capsys.readouterr().err.replace("\n", " ")
 
 
+@pytest.mark.parametrize("out", ["games.jsonl", "games.parquet", "minari:felicity/none-v0"])
+def test_an_export_of_no_games_is_refused(out, stored, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    games = Dataset.load(stored)
+    monkeypatch.setattr(Dataset, "load", lambda _: games.take(slice(0)))
+    assert run("export", stored, "--out", out) == 2
+    assert "there are no games in" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["games.npz"]
+
+
 def test_a_file_that_is_there_is_not_replaced(stored, tmp_path, capsys):
     (tmp_path / "games.jsonl").write_text("mine")
     assert run("export", stored, "--out", tmp_path / "games.jsonl") == 2
