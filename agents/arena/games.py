@@ -196,9 +196,9 @@ class Games:
 def describe_exception(error: BaseException) -> str:
     """Return the kind and the text of an exception in one line, and where in the user's own code it was raised."""
     root = Path(__file__).parents[2]
-    packages = tuple(str(root / name) for name in ("agents", "felicity_env"))
+    packages = (root / "agents", root / "felicity_env")
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
-    own = [frame for frame in frames if not frame.filename.startswith(packages)]
+    own = [frame for frame in frames if not any(map(Path(frame.filename).is_relative_to, packages))]
     place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
     return f"{type(error).__name__}: {error}{place}"
 

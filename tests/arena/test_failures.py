@@ -12,12 +12,14 @@ import pytest
 from agents import Player, make
 from agents.arena import time_limit
 from agents.arena.blocks import MEASURES, Blocks, PlayerError, draw_seats, play_blocks
+from agents.arena.games import describe_exception
 from felicity_env import View, felicity_v0
 from felicity_env.game import NO_CARD, NO_SEAT, NUM_ACTIONS, PASS, PLACE, State, pass_pays
 from felicity_env.game_record import legal_text
 from felicity_env.notation import dumps, loads
 from felicity_env.setups import STANDARD_PLAYERS
 from tests.support.arena_players import BLOCKS, SEED, Eager, FirstLegal, Spy, Trap, Varied, assert_same, play_by_aec
+from tests.support.paths import ROOT
 
 
 def list_deciders(players: int) -> list[Player]:
@@ -63,6 +65,15 @@ def position(players: int, phase: int) -> Found:
             seats = draw_seats(players, range(block, block + 1), SEED)[0, rotation]
             return Found(place, state, block, rotation, seats, dumps(env.game))
     raise AssertionError("the position did not come up in the loop over the AEC face")
+
+
+@pytest.mark.parametrize(("folder", "place"), [("agents_of_mine", " (bot.py, line 2)"), ("agents", "")])
+def test_an_error_names_the_line_of_the_code_that_is_not_of_this_project(folder, place):
+    code = compile("\nraise LookupError('lost')", str(ROOT / folder / "bot.py"), "exec")
+    with pytest.raises(LookupError) as caught:
+        exec(code)
+    error = caught.value.with_traceback(caught.tb.tb_next)  # without this test's own line
+    assert describe_exception(error) == f"LookupError: lost{place}"
 
 
 def raise_lost(actions: np.ndarray, index: int) -> Any:
