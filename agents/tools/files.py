@@ -7,7 +7,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,8 @@ def lock_output(path: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            lock.unlink(missing_ok=True)
+            with suppress(PermissionError):  # Windows keeps open files; there, filelock deletes it when it is released
+                lock.unlink(missing_ok=True)
 
 
 @contextmanager
