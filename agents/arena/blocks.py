@@ -20,26 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from agents.arena.estimates import Estimate, Paired, compare_paired, estimate_mean, estimate_share
-from agents.arena.games import Forfeit, Games, PlayerError
+from agents.arena.estimates import estimate_mean, estimate_share
+from agents.arena.games import Forfeit, Games
 from felicity_env.game import MAX_SEATS, STATE, Setup, deal, rank
 from felicity_env.kernel import kernel
 from felicity_env.player import Player
 from felicity_env.random_stream import check_seed, next_game_seed
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.setups import standard_setup
-
-__all__ = [
-    "MEASURES",
-    "Blocks",
-    "Estimate",
-    "Paired",
-    "PlayerError",
-    "compare_paired",
-    "estimate_mean",
-    "estimate_share",
-    "play_blocks",
-]
 
 _DEAL_STREAM, _PLAY_STREAM, _ORDER_STREAM = 1, 2, 3
 _WIN, _MARGIN = reward_code("win"), reward_code("margin")

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from agents import Player, make
-from agents.arena.blocks import MEASURES, Blocks, deal_blocks, draw_seats, estimate_share, list_streams, play_blocks
+from agents.arena.blocks import MEASURES, Blocks, deal_blocks, draw_seats, list_streams, play_blocks
+from agents.arena.estimates import estimate_share
 from agents.arena.games import ROUND, Games
 from agents.compiled import HEURISTICS
 from felicity_env import View, felicity_v0

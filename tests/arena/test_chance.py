@@ -16,13 +16,12 @@ from agents import Player, make
 from agents.arena import blocks as arena
 from agents.arena.blocks import (
     MEASURES,
-    compare_paired,
     deal_blocks,
     draw_seats,
-    estimate_share,
     list_streams,
     play_blocks,
 )
+from agents.arena.estimates import compare_paired, estimate_share
 from agents.arena.games import Games
 from felicity_env import Setup, View, batch, game_seed
 from felicity_env.buffers import Buffers
