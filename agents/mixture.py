@@ -12,28 +12,31 @@ import os
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import numpy as np
 
 from agents.network import NetworkPlayer
 from agents.policy_file import policy_json
 from felicity_env.game import NUM_ACTIONS
-from felicity_env.player import Player, View
+from felicity_env.player import View
 
-Member = TypeVar("Member", bound=Player)
 REFERENCE = Path(__file__).parent / "net"  # the reference player, with its model card
 NET_1 = Path(__file__).parent / "net_1"  # the reference player before
 
 
-class Mixture(Generic[Member]):
-    """Player made of several members; the card removed from the seat's set determines which member decides.
+class MixturePlayer:
+    """Player made of several networks; like one network, it can tell the probability of each action.
 
-    The index of the member is the number of the card modulo the number of members.
+    The card removed from the seat's set determines which member decides: the one whose index is the number of the card
+    modulo the number of members.
     """
 
-    def __init__(self, members: Sequence[Member]) -> None:
+    def __init__(self, members: Sequence[NetworkPlayer]) -> None:
         self.members = tuple(members)
+
+    def digest(self) -> str:
+        """Return a digest that identifies the networks of this player: 8 hex digits of a SHA-256 of their digests."""
+        return sha256("".join(member.digest() for member in self.members).encode()).hexdigest()[:8]
 
     def act(self, view: View) -> np.ndarray:
         """Return an action for each of the B decisions of `view`, int64 [B]."""
@@ -42,7 +45,14 @@ class Mixture(Generic[Member]):
             actions[rows] = member.act(view.take(rows))
         return actions
 
-    def _split(self, view: View) -> Iterator[tuple[Member, np.ndarray]]:
+    def probabilities(self, view: View) -> np.ndarray:
+        """Return the probability of each action for each of the B decisions of `view`, float32 [B, NUM_ACTIONS]."""
+        out = np.empty((len(view), NUM_ACTIONS), np.float32)
+        for member, rows in self._split(view):
+            out[rows] = member.probabilities(view.take(rows))
+        return out
+
+    def _split(self, view: View) -> Iterator[tuple[NetworkPlayer, np.ndarray]]:
         """Yield each member that has decisions to take in `view`, with the indices of these decisions."""
         removed = view.states["removed"][np.arange(len(view)), view.seats]
         number = removed % len(self.members)
@@ -50,21 +60,6 @@ class Mixture(Generic[Member]):
             rows = np.flatnonzero(number == k)
             if len(rows):
                 yield member, rows
-
-
-class MixturePlayer(Mixture[NetworkPlayer]):
-    """Player made of several networks; like one network, it can tell the probability of each action."""
-
-    def digest(self) -> str:
-        """Return a digest that identifies the networks of this player: 8 hex digits of a SHA-256 of their digests."""
-        return sha256("".join(member.digest() for member in self.members).encode()).hexdigest()[:8]
-
-    def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability of each action for each of the B decisions of `view`, float32 [B, NUM_ACTIONS]."""
-        out = np.empty((len(view), NUM_ACTIONS), np.float32)
-        for member, rows in self._split(view):
-            out[rows] = member.probabilities(view.take(rows))
-        return out
 
 
 PolicyPlayer = NetworkPlayer | MixturePlayer
