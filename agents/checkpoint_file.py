@@ -80,5 +80,10 @@ def read_checkpoint(path: Path) -> Checkpoint:
         return Checkpoint(load(content), json.loads(file.metadata()[_METADATA]))
 
 
+def list_below(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays whose names begin with `prefix`; the new names lack the prefix."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]

@@ -23,6 +23,7 @@ from agents.checkpoint_file import (
     CURVE,
     SUFFIX,
     Checkpoint,
+    list_below,
     list_checkpoints,
     load_checkpoint,
     read_checkpoint,
@@ -169,9 +170,7 @@ def _extract_policy(checkpoint: Checkpoint) -> tuple[dict[str, np.ndarray], dict
     """
     if POLICY not in checkpoint.metadata:
         raise ValueError("an older version of this project wrote the checkpoint, without a policy that can play")
-    start = f"{POLICY}."
-    tensors = {name.removeprefix(start): array for name, array in checkpoint.arrays.items() if name.startswith(start)}
-    return tensors, checkpoint.metadata[POLICY]
+    return list_below(f"{POLICY}.", checkpoint.arrays), checkpoint.metadata[POLICY]
 
 
 def _check_version(path: Path, metadata: Any) -> None:

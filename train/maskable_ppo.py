@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from agents.checkpoint_file import load_checkpoint
 from agents.network import NetworkPlayer
-from agents.policy_file import Layers
+from agents.policy_file import Layers, layers_to_tensors, tensors_to_layers
 from agents.tools.settings import check_at_least, check_not_negative, check_positive, require
 from felicity_env import NUM_ACTIONS, OBS_SIZE, game_seed
 from felicity_env.learners import SingleLearnerGames
@@ -232,7 +232,9 @@ class MaskablePPOTrainer:
         """Write a checkpoint to the run folder, without the games in progress: a resumed run begins new games."""
         arrays = storage.tensors_to_arrays("policy.", self.model.policy.state_dict())
         arrays |= storage.optimizer_to_arrays(self.model.policy.optimizer)
-        arrays |= storage.layers_to_arrays(self.pool.past_layers()) | {"torch_random": torch.get_rng_state().numpy()}
+        for k, layers in enumerate(self.pool.past_layers()):
+            arrays |= layers_to_tensors(layers, f"past.{k}.")
+        arrays["torch_random"] = torch.get_rng_state().numpy()
         self.run.save(arrays, self.layers(), self.critic_layers(), timesteps=self.timesteps, updates=self.updates)
 
     def restore(self, report: Callable[[str], Any]) -> None:
@@ -248,7 +250,8 @@ class MaskablePPOTrainer:
             self.model.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
             storage.restore_optimizer(self.model.policy.optimizer, arrays)
             self.pool.update(self.player())
-            self.pool.restore_past([self.run.create_player(layers) for layers in storage.arrays_to_layers(arrays)])
+            past = [tensors_to_layers(arrays, f"past.{k}.") for k in range(len(self.pool.past))]
+            self.pool.restore_past([self.run.create_player(layers) for layers in past])
             self.updates, self.model.num_timesteps = metadata["updates"], metadata["timesteps"]
             torch.set_rng_state(torch.from_numpy(arrays["torch_random"]))
         self.env = self._create_env(restarted_at=self.timesteps)

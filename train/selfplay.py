@@ -21,7 +21,7 @@ import torch
 from stable_baselines3.common.logger import Logger
 from torch import Tensor, nn
 
-from agents.checkpoint_file import load_checkpoint
+from agents.checkpoint_file import list_below, load_checkpoint
 from agents.compiled import HEURISTICS
 from agents.layouts import LAYOUTS
 from agents.policy_file import Layers
@@ -471,7 +471,7 @@ class SelfplayTrainer:
             self.mean.load_state_dict(storage.arrays_to_tensors("mean.", arrays))
             storage.restore_optimizer(self.optimizer, arrays)
             self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
-            self.games.restore(storage.list_below("games.", arrays))
+            self.games.restore(list_below("games.", arrays))
             self._graphed_step = GraphedFunction(self.optimize_minibatch)  # the optimiser has other tensors now
         self._games_to_save = self.games.clone()
 

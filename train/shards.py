@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from agents.checkpoint_file import list_below
 from agents.network import forward
-from agents.policy_file import Layers
+from agents.policy_file import Layers, layers_to_tensors, tensors_to_layers
 from agents.registry import list_files
 from agents.tasks.run import Tasks, open_pool
 from agents.tools.files import UserError
@@ -25,7 +26,6 @@ from train.networks import ACTIVATION, copy_layers
 from train.opponents import PAST, SELF, OpponentPool
 from train.rollout import SPREAD_STEPS, Learner, Rollout
 from train.sampling import sample
-from train.storage import list_below
 
 GAMES_STREAM = 0  # index of the random stream from a run's seed; a shard has the stream of its number in it
 
@@ -183,20 +183,16 @@ class ShardedGames:
     def clone(self) -> dict[str, np.ndarray]:
         """Return copies of the state of all games, and of the weights with which they are played next."""
         states = {f"{k}.{name}": a for k, s in enumerate(self.shards) for name, a in s.batch.clone().items()}
-        layers = self.layers if self.lag and self.layers else []
-        weights = {
-            f"layers.{k}.{name}": array for k, pair in enumerate(layers) for name, array in zip("wb", pair, strict=True)
-        }
-        return states | weights
+        layers = self.layers if self.lag and self.layers else ()
+        return states | layers_to_tensors(layers, "layers.")
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Restore what `clone` returned; a rollout that was played ahead is played again."""
         for number, shard in enumerate(self.shards):
             shard.batch.restore(list_below(f"{number}.", arrays))
             shard.games.resume()
-        weights = list_below("layers.", arrays)
-        if weights:
-            self.begin([(weights[f"{k}.w"], weights[f"{k}.b"]) for k in range(len(weights) // 2)])
+        if layers := tensors_to_layers(arrays, "layers."):
+            self.begin(layers)
 
     def close(self) -> None:
         """End the workers."""

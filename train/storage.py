@@ -1,17 +1,16 @@
 """Storage of training runs: run folders, and weights and optimizer state as the named NumPy arrays of checkpoints."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import count, takewhile
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from agents.policy_file import Layers
+from agents.checkpoint_file import list_below
 from agents.tools.files import UserError, explain_os_errors, write_json
 from agents.tools.provenance import provenance
 from felicity_env.setups import setup_name
@@ -92,11 +91,6 @@ def tensors_to_arrays(prefix: str, tensors: Mapping[str, Tensor | np.ndarray]) -
     return {prefix + name: np.array(array, order="C") for name, array in on_cpu.items()}
 
 
-def list_below(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
-    """Return the arrays whose names begin with `prefix`; the new names lack the prefix."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
 def arrays_to_tensors(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
     """Return copies, as torch tensors, of the arrays whose names begin with `prefix`; the new names lack the prefix."""
     return {name: torch.from_numpy(array.copy()) for name, array in list_below(prefix, arrays).items()}
@@ -117,22 +111,3 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.
         number, _, key = name.partition(".")
         states.setdefault(int(number), {})[key] = tensor
     optimizer.load_state_dict(optimizer.state_dict() | {"state": states})
-
-
-def layers_to_arrays(policies: Sequence[Layers]) -> Arrays:
-    """Return the network layers of several policies as named arrays for a checkpoint.
-
-    `arrays_to_layers` converts them back.
-    """
-    arrays: Arrays = {}
-    for k, layers in enumerate(policies):
-        for j, (weight, bias) in enumerate(layers):
-            arrays |= {f"past.{k}.{j}.weight": weight, f"past.{k}.{j}.bias": bias}
-    return arrays
-
-
-def arrays_to_layers(arrays: Mapping[str, np.ndarray]) -> Iterator[Layers]:
-    """Yield the network layers of each policy from the arrays that `layers_to_arrays` returned."""
-    for k in takewhile(lambda k: f"past.{k}.0.weight" in arrays, count()):
-        num_layers = sum(name.startswith(f"past.{k}.") for name in arrays) // 2
-        yield [(arrays[f"past.{k}.{j}.weight"], arrays[f"past.{k}.{j}.bias"]) for j in range(num_layers)]
