@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torch import nn
+
 from agents.checkpoint_file import list_checkpoints
 from agents.mixture import load_policy_player
 from agents.network import NetworkPlayer
@@ -10,7 +12,7 @@ from agents.policy_file import Layers, load_policy_and_critic
 from agents.tools.settings import option_name
 from felicity_env import OBSERVATION_VERSION
 from train.config import Config
-from train.networks import match_network
+from train.networks import match_network, set_layers
 
 DEFAULTS = {"raises": False, "observation_version": OBSERVATION_VERSION}  # where an algorithm has no such setting
 
@@ -23,6 +25,12 @@ class InitialPolicy(NamedTuple):
 
     layers: Layers
     critic: Layers
+
+    def copy_to(self, actor: nn.Sequential, critic: nn.Sequential) -> None:
+        """Set the weights of a policy network, and those of its critic if this policy has one."""
+        set_layers(actor, self.layers)
+        if self.critic:
+            set_layers(critic, self.critic)
 
 
 def load_initial_policy(config: Config, folder: Path, *, activation: str) -> InitialPolicy | None:

@@ -5,7 +5,7 @@ PPO with an entropy bonus is as strong as methods made for imperfect information
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from gymnasium.spaces import Box, Discrete
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
+from torch import nn
 
 from agents.checkpoint_file import load_checkpoint
 from agents.network import NetworkPlayer
@@ -27,7 +28,8 @@ from felicity_env.learners import SingleLearnerGames
 from felicity_env.observation import OBS_HIGH, OBS_LOW
 from train import storage
 from train.config import Config
-from train.initial_policy import InitialPolicy, load_initial_policy
+from train.initial_policy import load_initial_policy
+from train.networks import copy_layers
 from train.opponents import PAST, SELF, OpponentPool
 from train.trainer import Interrupt, Progress, Run, measure_curve
 
@@ -161,16 +163,11 @@ class MaskablePPOTrainer:
         self.updates = 0
         self.env = self._create_env(restarted_at=0)
         self.model = build_model(config, self.env)
+        policy: Any = self.model.policy
+        self.actor = nn.Sequential(*policy.mlp_extractor.policy_net, policy.action_net)
+        self.critic = nn.Sequential(*policy.mlp_extractor.value_net, policy.value_net)
         if start := load_initial_policy(config, folder, activation=self.run.activation):
-            self._start_from(start)
-
-    @torch.no_grad()
-    def _start_from(self, start: InitialPolicy) -> None:
-        pairs = [(self._list_linear(), start.layers), (self._list_critic(), start.critic)]
-        for network, layers in (pair for pair in pairs if pair[1]):
-            for linear, (weight, bias) in zip(network, layers, strict=True):
-                linear.weight.copy_(torch.from_numpy(weight.T.copy()))
-                linear.bias.copy_(torch.from_numpy(bias.copy()))
+            start.copy_to(self.actor, self.critic)
 
     def _create_env(self, *, restarted_at: int) -> SingleLearnerVecEnv:
         """Create the vectorised environment of a training run, with new games against opponents from the pool.
@@ -208,21 +205,11 @@ class MaskablePPOTrainer:
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
-        return _copy_layers(self._list_linear())
+        return copy_layers(self.actor)
 
     def critic_layers(self) -> Layers:
         """Return copies of the weights and biases of the critic's layers."""
-        return _copy_layers(self._list_critic())
-
-    def _list_linear(self) -> list[Any]:
-        """List the linear layers of the policy network, from the observation to the logits."""
-        policy: Any = self.model.policy
-        return [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
-
-    def _list_critic(self) -> list[Any]:
-        """List the linear layers of the critic, from the observation to the estimated return."""
-        policy: Any = self.model.policy
-        return [m for m in policy.mlp_extractor.value_net if isinstance(m, torch.nn.Linear)] + [policy.value_net]
+        return copy_layers(self.critic)
 
     def player(self) -> NetworkPlayer:
         """Return the current policy as a player."""
@@ -275,10 +262,6 @@ def build_model(config: MaskablePPOConfig, env: SingleLearnerVecEnv) -> Maskable
         seed=config.seed,
         device="cpu",
     )
-
-
-def _copy_layers(linear: Sequence[Any]) -> Layers:
-    return [(m.weight.detach().numpy().T.copy(), m.bias.detach().numpy().copy()) for m in linear]
 
 
 class _TrainingCallback(BaseCallback):

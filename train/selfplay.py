@@ -33,8 +33,8 @@ from train import storage
 from train.compilation import choose_compilation
 from train.config import Config, choose_device
 from train.cuda_graphs import GraphedFunction
-from train.initial_policy import InitialPolicy, load_initial_policy
-from train.networks import ACTIVATION, ActorCritic, copy_layers, masked_log_softmax, set_layers
+from train.initial_policy import load_initial_policy
+from train.networks import ACTIVATION, ActorCritic, copy_layers, masked_log_softmax
 from train.opponents import SELF
 from train.own_games import OwnGames
 from train.priors import PRIORS, prior_logits
@@ -153,7 +153,8 @@ class SelfplayTrainer:
         self.prior = PRIORS[config.prior]
         self.policy, self.average, self.mean = (self._create_networks() for _ in range(3))
         if start := load_initial_policy(config, folder, activation=ACTIVATION):
-            self._start_from(start)
+            for networks in (self.policy, self.average, self.mean):
+                start.copy_to(networks.actor, networks.critic)
         self.uses_graphs = self.device == "cuda" and config.observation_version == OBSERVATION_VERSION
         self.optimizer = self._create_optimizer()
         self.games, self.rollout = self._create_games()
@@ -195,12 +196,6 @@ class SelfplayTrainer:
             observation_version=config.observation_version,
         )
         return networks.to(self.device)
-
-    def _start_from(self, start: InitialPolicy) -> None:
-        for networks in (self.policy, self.average, self.mean):
-            set_layers(networks.actor, start.layers)
-            if start.critic:
-                set_layers(networks.critic, start.critic)
 
     def layers(self) -> Layers:
         """Return copies of the weights and biases of the policy network's layers."""
