@@ -9,18 +9,17 @@ KEY=VALUE. A compiled heuristic is added in `compiled.HEURISTICS`, any other pla
 import difflib
 import hashlib
 import importlib
-import importlib.util
 import inspect
 import os
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
 from agents.mixture import NET_1, REFERENCE
+from agents.own_code import call_own, find_import_hint, import_own, name_file
 from agents.tools.command import python_command
 from agents.tools.options import format_rows
 from agents.tools.settings import option_name, require
@@ -176,14 +175,23 @@ def _find_hint(code: str) -> str:
 
     The hint is an empty text if nothing similar is known.
     """
-    if code and os.path.exists(code):  # `Path.exists` raises if a name is too long
-        if code.endswith(".py"):
-            return f" (did you mean '{code}:make'? make is the name of a function in the file)"
-        return f" (did you mean 'net:{code}'?)"
+    path, _, function = code.partition(":")
+    if path and os.path.exists(path):  # `Path.exists` raises if a name is too long
+        return _find_hint_for_path(path, function or "make")
     close = difflib.get_close_matches(code.split(":")[0].lower(), PLAYERS, n=1)
     if close:
         return f" (did you mean {close[0]!r}?)"
     return " (there is no such folder)" if "/" in code else ""
+
+
+def _find_hint_for_path(path: str, function: str) -> str:
+    """Return a hint for the error message about a player code that names a file or a folder by its path."""
+    name = os.path.join(path, "__init__.py") if os.path.isfile(os.path.join(path, "__init__.py")) else path
+    if name.endswith(".py"):
+        return f" (did you mean '{name}:{function}'? {function} is the name of a function in the file)"
+    if os.path.isdir(path) or path.endswith((".safetensors", ".json")):
+        return f" (did you mean 'net:{path}'?)"
+    return " (a model of another library plays by a function of yours that loads it; docs/measuring.md shows one)"
 
 
 def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], dict[str, Any]]:
@@ -224,54 +232,13 @@ def _refuse_old_forms(code: str) -> None:
 
 def _make_own(module: str, function: str) -> Player:
     try:
-        player = load_function(f"{module}:{function}")()
+        player = call_own(f"{module}:{function}")
     except (Exception, SystemExit) as error:  # foreign code raises anything
-        raise ValueError(f"cannot make a player by {module}:{function}: {type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__}: {error}{find_import_hint(module, error)}"
+        raise ValueError(f"cannot make a player by {module}:{function}: {reason}") from error
     if not callable(getattr(player, "act", None)):
         raise ValueError(f"{module}:{function}() gave {player!r}, which has no method act(view)")
     return player
-
-
-def load_function(code: str) -> Callable[..., Any]:
-    """Import a user's module, and return one of its functions.
-
-    code: FILE.py:FUNCTION or MODULE:FUNCTION. Raises `AttributeError` if there is no such function, `ValueError` if the
-    code has another form, and whatever the import raises.
-    """
-    module, colon, function = code.rpartition(":")
-    if not colon:
-        raise ValueError(f"{code!r} is not FILE.py:FUNCTION or MODULE:FUNCTION")
-    found = getattr(_import_own(module), function, None)
-    if not callable(found):
-        raise AttributeError(f"it has no function {function}")
-    return found
-
-
-def _import_own(module: str) -> ModuleType:
-    """Import and return a user's module, given by its dotted name or by the path of a file that ends in .py.
-
-    The folder that contains the file is added to `sys.path`, so that the file can import the modules beside it. A file
-    `__init__.py` is imported as the package that it is, so that it can import the files beside it relatively.
-    """
-    if not module.endswith(".py"):
-        return importlib.import_module(module)
-    path = Path(module).resolve()
-    places = [str(path.parent)] if path.stem == "__init__" else None
-    name = f"{_file_name(path)}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
-    if name not in sys.modules:
-        beside = str(path.parent.parent if places else path.parent)
-        if beside not in sys.path:
-            sys.path.append(beside)
-        spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=places)
-        if spec is None or spec.loader is None or not path.exists():
-            raise ImportError(f"there is no file {module}")
-        loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(loaded)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
 
 
 def find_policy_path(code: str) -> Path | None:
@@ -292,7 +259,7 @@ def list_files(*codes: str) -> list[Path]:
         name, values, options = parse_code(code)
         if name in PLAYERS:
             paths |= {Path(text) for text in (*values, *options.values()) if isinstance(text, str)}
-        elif source := inspect.getsourcefile(_import_own(name)):
+        elif source := inspect.getsourcefile(import_own(name)):
             paths |= set(list_imported_files(Path(source)))
     packages = [project_root(Path(__file__)) / package for package in PROJECT]
     return sorted(path for path in paths if path.exists() and not {*path.resolve().parents} & {*packages})
@@ -317,22 +284,37 @@ def identify_player(code: str) -> Identity:
     """Return the identity of a player: a digest of its program, settings and weights, and what the digest omits.
 
     The program is the Python code of the player's module and of all that it imports from its own folder and from this
-    project. Weights count if the player has a method `digest()` that returns text. Raises `ValueError` as `make` does.
+    project. If the player is a folder with an `__init__.py`, all its files count. Weights count if the player has a
+    method `digest()` that returns text. Raises `ValueError` as `make` does.
     """
     name, player = parse_code(code)[0], make(code)
     is_own = name not in PLAYERS
-    source = inspect.getsourcefile(_import_own(name) if is_own else importlib.import_module(PLAYERS[name].module))
+    source = inspect.getsourcefile(import_own(name) if is_own else importlib.import_module(PLAYERS[name].module))
     weights = identify_weights(player)
-    content = "\n".join([code, code_digest(Path(source)) if source else "", weights])
+    files = _digest_files(Path(name).parent) if _is_folder(name) else ""
+    content = "\n".join([code, code_digest(Path(source)) if source else "", weights, files])
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     return Identity(digest, _find_unseen(name, has_digest=bool(weights)), weights)
+
+
+def _is_folder(name: str) -> bool:
+    """Return whether a player, given by the part of its code before the colon, is a user's folder."""
+    return Path(name).name == "__init__.py"
+
+
+def _digest_files(folder: Path) -> str:
+    """Return a digest of the contents of all files in a folder but hidden ones and those that Python writes."""
+    names = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
+    counted = [name for name in names if not any(part[0] == "." or part == "__pycache__" for part in name.parts)]
+    digests = (f"{name}\0{hashlib.sha256((folder / name).read_bytes()).hexdigest()}" for name in counted)
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
 def _find_unseen(name: str, *, has_digest: bool) -> str:
     """Return a line about what the digest of a player omits, given its name, or "" if it omits nothing."""
     if name in SERVERS:
         return "its settings are as before; whether its server still has the same model is not seen"
-    if name in PLAYERS or has_digest:
+    if name in PLAYERS or has_digest or _is_folder(name):
         return ""
     return "its code is as before; files that it reads are not compared, unless it has a method digest()"
 
@@ -348,10 +330,10 @@ def shorten_codes(codes: Iterable[str]) -> dict[str, str]:
 
     The name of a user's player is the name of its file or module if its function is `make`. The name of a policy ends
     with the last part of its path. The middle of a name with more than 16 letters is left out. Codes whose names would
-    be equal are not shortened.
+    be equal, or equal to that of a built-in player, are not shortened.
     """
     names = {code: _leave_out_middle(_shorten(code)) for code in codes}
-    counts = Counter(names.values())
+    counts = Counter(names.values()) + Counter(PLAYERS.keys() - names.keys())
     return {code: name if counts[name] == 1 else code for code, name in names.items()}
 
 
@@ -367,16 +349,11 @@ def _shorten(code: str) -> str:
         return f"{name}:{text.rstrip('/').split('/')[-1]}" if "/" in text else code
     if text != "make":
         return code
-    return _file_name(Path(name)) if name.endswith(".py") else name.split(".")[-1]
+    return name_file(Path(name)) if name.endswith(".py") else name.split(".")[-1]
 
 
 def _leave_out_middle(name: str) -> str:
     return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME // 2]}…{name[1 - _MAX_NAME // 2 :]}"
-
-
-def _file_name(path: Path) -> str:
-    """Return the name of a Python file without `.py`; for an `__init__.py`, return the name of its folder."""
-    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def help_text() -> str:

@@ -38,7 +38,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     "agents": (
         ("tools",),
         ("tasks",),
-        ("sack_value", "bidding", "tuned_weights", "checkpoint_file", "posterior", "layouts"),
+        ("sack_value", "bidding", "tuned_weights", "checkpoint_file", "posterior", "layouts", "own_code"),
         ("policy_file",),
         (*HEURISTIC_MODULES, "network"),
         ("mixture", "adapters", "compiled"),

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from agents.registry import check_player, check_players, is_foreign, load_function
+from agents.own_code import load_own
+from agents.registry import check_player, check_players, is_foreign
 from agents.tools.files import UserError, check_same_settings, describe_error
 from agents.tools.seeds import MAX_TRAINING_SEED
 from agents.tools.settings import (
@@ -156,7 +157,7 @@ class Config(SeveralSetups):
     def _check_log_to(self) -> None:
         if self.log_to is not None:
             try:
-                load_function(self.log_to)
+                load_own(self.log_to)
             except (Exception, SystemExit) as error:  # foreign code raises anything
                 raise ValueError(f"--log-to {self.log_to}: {type(error).__name__}: {error}") from error
 

@@ -24,8 +24,8 @@ from agents.arena.estimates import estimate_share
 from agents.arena.matches import win_shares_against_copies
 from agents.checkpoint_file import CURVE, save_checkpoint
 from agents.network import NetworkPlayer
+from agents.own_code import load_own
 from agents.policy_file import CRITIC, POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
-from agents.registry import load_function
 from agents.tools.files import check_same_settings, explain_os_errors, write_json
 from agents.tools.progress import SECONDS_A_LINE, format_duration
 from agents.tools.provenance import commit, provenance
@@ -121,7 +121,7 @@ class FunctionWriter(KVWriter):
 
     def __init__(self, code: str) -> None:
         self.code = code
-        self._function: Callable[[dict[str, Any], int], Any] | None = load_function(code)
+        self._function: Callable[[dict[str, Any], int], Any] | None = load_own(code)
 
     def write(
         self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0

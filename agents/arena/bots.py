@@ -1,8 +1,8 @@
 """Folder of bots, such as those of a class or a competition: each file or package with a function `make` is a player.
 
-A bot is a file `NAME.py`, or a folder `NAME` with an `__init__.py`, which imports its other files relatively. A file or
-folder is no bot if its name begins with `_` or `.`; `_helpers.py`, for example, may hold code that several bots share.
-Tables show a bot as NAME.
+A bot is a file `NAME.py`, a folder `NAME` with an `__init__.py`, which imports its other files relatively, or the
+folder of a training run. A file or folder is no bot if its name begins with `_` or `.`; `_helpers.py`, for example, may
+hold code that several bots share. Tables show a bot as NAME, and a training run as net:NAME.
 """
 
 import ast
@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agents.arena.matches import Failure
+from agents.checkpoint_file import CHECKPOINTS
 from agents.registry import make
+
+OF_A_RUN = ("policy.json", CHECKPOINTS)  # what the folder of a training run has: one of these, or both
 
 
 class Bots(NamedTuple):
@@ -27,12 +30,12 @@ def read_bots(folder: Path) -> Bots:
 
     The bots are in the order of their names. One that cannot be made is reported as a failure, and the others play
     without it. A file that defines no name `make` is a failure, too, and is not imported, because it may be a script.
-    Raises `ValueError` if no bot of the folder can play.
+    So is a folder that is neither a package nor the folder of a training run. Raises `ValueError` if no bot of the
+    folder can play.
     """
     codes, failures = [], []
-    for file in _list_bots(folder):
-        code = f"{file}:make"
-        if reason := _find_fault(file, code):
+    for code in _list_bots(folder):
+        if reason := _find_fault(code):
             failures.append(Failure(code, reason, ""))
         else:
             codes.append(code)
@@ -43,9 +46,12 @@ def read_bots(folder: Path) -> Bots:
     return Bots(tuple(codes), tuple(failures))
 
 
-def _find_fault(file: Path, code: str) -> str:
-    """Return in one line why a bot cannot be made from its file, or "" if it can."""
-    if not _defines_make(file):
+def _find_fault(code: str) -> str:
+    """Return in one line why a bot cannot be made, or "" if it can."""
+    file = Path(code.removesuffix(":make"))
+    if code.endswith("__init__.py:make") and not file.exists():
+        return "the folder has no __init__.py with a function make, and is not that of a training run"
+    if file.suffix == ".py" and not _defines_make(file):
         return "it has no function make"
     try:
         make(code)
@@ -66,10 +72,16 @@ def _defines_make(file: Path) -> bool:
     return not names.isdisjoint(("make", "*"))  # `from .player import *` may import it
 
 
-def _list_bots(folder: Path) -> list[Path]:
-    """List the Python files of the bots in a folder, sorted by name; raise `ValueError` if it is no folder."""
+def _list_bots(folder: Path) -> list[str]:
+    """List the codes of the bots in a folder, sorted by name; raise `ValueError` if it is no folder."""
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}")
     entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
-    files = [entry if entry.suffix == ".py" else entry / "__init__.py" for entry in entries]
-    return [file for file in files if file.is_file()]
+    return [_choose_code(entry) for entry in entries if entry.is_dir() or entry.suffix == ".py"]
+
+
+def _choose_code(entry: Path) -> str:
+    """Return the code of the bot that a file or folder is."""
+    if entry.is_dir() and not (entry / "__init__.py").exists() and any((entry / name).exists() for name in OF_A_RUN):
+        return f"net:{entry}"
+    return f"{entry / '__init__.py' if entry.is_dir() else entry}:make"

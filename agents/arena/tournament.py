@@ -43,7 +43,8 @@ class Config(Workers, SeveralSetups):
     The code of your own player is `FILE.py:FUNCTION` or `package.module:function`; the function returns the player."""
     bots: Path | None = None
     """Folder of bots that play too: its files `NAME.py`, and folders `NAME` with an `__init__.py`, that have a function
-    `make`. One that cannot be made is named and left out; names that begin with `_` or `.` are no bots."""
+    `make`, and folders of training runs. One that cannot be made is named and left out; names that begin with `_` or
+    `.` are no bots. Bots are programs that run with your rights."""
     num_deals: int = 500
     """Number of deals for each pair, each played in every rotation of the seats; more give narrower intervals."""
     search_deals: int | None = None

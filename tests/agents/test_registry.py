@@ -136,6 +136,29 @@ def test_a_file_without_a_function_gets_a_hint(tmp_path):
         agents.make(str(path))
 
 
+def test_a_folder_of_code_and_a_file_of_another_library_get_a_hint(tmp_path):
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team/__init__.py").write_text("")
+    (tmp_path / "model.zip").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=f"did you mean '{tmp_path}/team/__init__.py:play'"):
+        agents.make(f"{tmp_path}/team:play")
+    with pytest.raises(ValueError, match="a model of another library plays by a function of yours"):
+        agents.make(f"{tmp_path}/model.zip")
+
+
+def test_a_digest_of_a_folder_changes_with_any_file_in_it(tmp_path):
+    (tmp_path / "__init__.py").write_text("import agents\ndef make():\n    return agents.make('ev')\n")
+    (tmp_path / "weights.txt").write_text("1")
+    code = f"{tmp_path}/__init__.py:make"
+    first = identify_player(code)
+    (tmp_path / "__pycache__").mkdir(exist_ok=True)
+    (tmp_path / "__pycache__/new.pyc").write_text("")
+    assert identify_player(code) == first
+    assert not first.unseen
+    (tmp_path / "weights.txt").write_text("2")
+    assert identify_player(code).digest != first.digest
+
+
 def test_long_names_lose_their_middle_unless_they_would_be_equal():
     runs = [f"net:runs/standard-4-seed0-20261125-10223{k}" for k in range(2)]
     assert shorten_codes(["ev", *runs]) == {

@@ -9,6 +9,7 @@ from agents.__main__ import VERBS
 from agents.arena.bots import read_bots
 from agents.registry import shorten_codes
 from agents.tools.command import run_verb
+from tests.support.experiments import save_random_policy
 
 BOT = "import agents\n\ndef make():\n    return agents.make('ev')\n"
 FILES = {
@@ -20,7 +21,6 @@ FILES = {
     ".hidden.py": "1 / 0",
     "__init__.py": "1 / 0",
     "notes.txt": "text",
-    "empty/notes.txt": "text",
 }
 BROKEN = {
     "fails.py": ("make = 1 / 0", "ZeroDivisionError: division by zero"),
@@ -28,6 +28,10 @@ BROKEN = {
     "script.py": ("import agents\nmake_one = agents.make\nraise SystemExit", "it has no function make"),
     "wrong.py": ("make = 1", "AttributeError: it has no function make"),
     "typo.py": ("def make(:", "SyntaxError: invalid syntax (typo.py, line 1)"),
+    "folder/bot.py": (BOT, "the folder has no __init__.py with a function make, and is not that of a training run"),
+    "package/__init__.py": ("from bot import make", "write: from .bot import ...)"),
+    "package/bot.py": (BOT, ""),
+    "relative.py": ("from ._helpers import make", "without the dot: from helpers import ...)"),
     "object.py": ("def make():\n    return 5", "object.py:make() gave 5, which has no method act(view)"),
 }
 
@@ -49,11 +53,23 @@ def test_files_and_packages_are_bots_and_hidden_ones_are_none(tmp_path):
 def test_bots_that_cannot_be_made_are_failures_with_the_reason_in_one_line(tmp_path):
     codes, failures = read_bots(write(tmp_path, {"a.py": BOT} | {name: text for name, (text, _) in BROKEN.items()}))
     assert codes == (f"{tmp_path}/a.py:make",)
-    reasons = {Path(failure.code.removesuffix(":make")).name: failure.reason for failure in failures}
-    assert reasons.keys() == BROKEN.keys()
-    for name, (_, reason) in BROKEN.items():
-        assert reasons[name].endswith(reason.strip()) or reason in reasons[name]
-        assert "\n" not in reasons[name]
+    reasons = {Path(failure.code.removesuffix(":make")).relative_to(tmp_path): failure.reason for failure in failures}
+    expected = {Path(name): reason for name, (_, reason) in BROKEN.items() if reason}
+    expected[Path("folder/__init__.py")] = expected.pop(Path("folder/bot.py"))
+    assert reasons.keys() == expected.keys()
+    for path, reason in expected.items():
+        assert reasons[path].endswith(reason.strip()) or reason in reasons[path]
+        assert "\n" not in reasons[path]
+
+
+def test_the_folder_of_a_training_run_is_a_bot(tmp_path):
+    save_random_policy(tmp_path / "student")
+    assert read_bots(tmp_path).codes == (f"net:{tmp_path}/student",)
+
+
+def test_a_bot_is_never_shown_by_the_name_of_a_built_in_player(tmp_path):
+    (code,) = read_bots(write(tmp_path, {"ev.py": BOT})).codes
+    assert shorten_codes([code]) == {code: code}
 
 
 def test_a_file_and_a_package_of_one_name_are_told_apart_by_their_codes(tmp_path):
