@@ -30,17 +30,19 @@ from felicity_env.player import Player, View
 Policy = Callable[[np.ndarray, np.ndarray], Any]
 
 
-def from_policy(policy: Policy, *, open_mice: bool = False) -> Player:
+def from_policy(policy: Callable[..., Any], *, open_mice: bool = False, random: bool = False) -> Player:
     """Make a player from a function `policy(observation float32 [OBS_SIZE], mask int8 [NUM_ACTIONS]) -> int`.
 
     The function is called once for each decision, with copies of the arrays. The player returns its actions unchanged,
     even illegal ones. Raises `TypeError` if the function returns anything but an integer. open_mice: whether the
-    observation shows the other seats' mice.
+    observation shows the other seats' mice. random: also hand the function a `numpy.random.Generator`, as
+    `policy(observation, mask, rng)`; its seed belongs to the decision, so that results can be repeated.
     """
 
-    def ask_each(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        answers = (policy(*row) for row in zip(map(np.copy, observations), map(np.copy, masks), strict=True))
-        return np.array([_check_action(answer) for answer in answers], np.int64)
+    def ask_each(observations: np.ndarray, masks: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        columns = [map(np.copy, observations), map(np.copy, masks)]
+        columns += [map(np.random.default_rng, seeds.tolist())] if random else []
+        return np.array([_check_action(policy(*row)) for row in zip(*columns, strict=True)], np.int64)
 
     return _PolicyPlayer(ask_each, open_mice)
 
@@ -51,7 +53,7 @@ def from_batch_policy(policy: Policy, *, open_mice: bool = False) -> Player:
     The function `policy(float32 [B, OBS_SIZE], int8 [B, NUM_ACTIONS]) -> integers [B]` is called once for all decisions
     of a view, B >= 1. All else is as in `from_policy`.
     """
-    return _PolicyPlayer(policy, open_mice)
+    return _PolicyPlayer(lambda observations, masks, _: policy(observations, masks), open_mice)
 
 
 def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False) -> Player:
@@ -69,14 +71,14 @@ def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False
 
 
 class _PolicyPlayer:
-    def __init__(self, policy: Policy, open_mice: bool) -> None:
+    def __init__(self, policy: Callable[[np.ndarray, np.ndarray, np.ndarray], Any], open_mice: bool) -> None:
         self.policy, self.open_mice = policy, open_mice
 
     def act(self, view: View) -> np.ndarray:
         """Return an action for each of the B decisions of `view`, integers [B]."""
         if not len(view):
             return np.empty(0, np.int64)
-        answers = self.policy(view.observations(self.open_mice), view.action_masks.copy())
+        answers = self.policy(view.observations(self.open_mice), view.action_masks.copy(), view.seeds)
         return to_actions(answers, len(view), "answers of a batched policy")
 
 

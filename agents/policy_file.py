@@ -30,7 +30,7 @@ from agents.checkpoint_file import (
 )
 from agents.layouts import LAYOUTS, count_inputs, list_sections
 from agents.tools.command import print_error, python_command
-from agents.tools.files import UserError, describe_error, is_locked, write_atomically, write_text
+from agents.tools.files import UserError, describe_error, explain_os_errors, is_locked, write_atomically, write_text
 from felicity_env.game import MAX_BID, NUM_ACTIONS, RULES_VERSION
 from felicity_env.observation import OBSERVATION_VERSION, VERSIONS
 
@@ -47,13 +47,15 @@ CHECKSUM = "sha256"  # key in policy.json: digest of policy.safetensors; the old
 def save_policy(
     folder: Path, layers: Layers, *, critic: Layers = (), open_mice: bool, activation: str = "tanh", **metadata: Any
 ) -> None:
-    """Write a trained policy into `folder`: its weights, those of its critic, and its description as JSON.
+    """Write a trained policy into a folder, which is created: its weights, those of its critic, and its description.
 
     metadata: facts to add to the description. Raises `UserError` if a file cannot be written.
     """
     content = save(layers_to_tensors(layers) | layers_to_tensors(critic, CRITIC))
     description = describe_policy(open_mice=open_mice, activation=activation, **metadata)
     text = json.dumps({**description, CHECKSUM: sha256(content).hexdigest()}, indent=1) + "\n"
+    with explain_os_errors(f"cannot create {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "policy.safetensors", lambda part: part.write_bytes(content))
     write_text(folder / "policy.json", text)
 

@@ -62,6 +62,12 @@ def read_result(name: str) -> dict[str, Any]:
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 
+def find_result(name: str) -> Path | None:
+    """Return the path of a result that the pages show, or of another in `runs/results`, or None if there is neither."""
+    paths = (folder / f"{name}.json" for folder in (RESULTS, TRIALS))
+    return next((path for path in paths if path.exists()), None)
+
+
 def to_file_name(text: str) -> str:
     """Convert a text, such as the code of a player, to a file name: all but letters and digits become `_`."""
     return "".join(letter if letter.isalnum() else "_" for letter in text)

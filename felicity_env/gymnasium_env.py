@@ -132,7 +132,7 @@ class SeatVectorEnv(VectorEnv):
         except OpponentError:
             raise
         except ValueError as error:
-            raise ValueError(f"{error}; {ADVICE}") from error
+            raise ValueError(f"{error}; {ADVICE}") from None  # the message says it all
 
     def _step_any(self, actions: np.ndarray) -> None:
         """Play one action of the learner in each game, where actions may be illegal.
@@ -268,7 +268,7 @@ class SeatEnv(gymnasium.Env):
         try:
             _, rewards, *_ = self._vector.step(np.array([int(action)]))
         except ValueError as error:
-            raise type(error)(str(error).replace("game 0: ", "")) from error
+            raise type(error)(str(error).replace("game 0: ", "")) from error.__cause__
         self._over = bool(games.terminated[0])
         if self.render_mode == "human":
             self.render()

@@ -17,6 +17,7 @@ from felicity_env.setups import setup_name
 
 PACKAGES = ("felicity-env", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib")
 WITHOUT_INFLUENCE = ("workers", "ray", "out", "write", "fresh")  # settings that do not change the measured numbers
+PACKAGES_OF_PROJECT = ("felicity_env/", "agents/", "train/", "experiments/")
 RENDERED = ("experiments/results", "README.md")  # outputs of experiments, which do not change what experiments do
 
 
@@ -69,9 +70,13 @@ def provenance() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the Git commit, with "+" if files other than results are changed, or "unknown" outside a Git checkout."""
+    """Return the Git commit, with "+" if files other than results are changed, or "unknown" outside a Git checkout.
+
+    Files that Git does not know, such as bots of a user, count only in the packages of the project.
+    """
     try:
-        changes = _git("status", "--porcelain", "--", ":/", *(f":(top,exclude){path}" for path in RENDERED))
+        lines = _git("status", "--porcelain", "--", ":/", *(f":(top,exclude){path}" for path in RENDERED)).splitlines()
+        changes = [line for line in lines if not line.startswith("??") or line[3:].startswith(PACKAGES_OF_PROJECT)]
         return _git("rev-parse", "--short=12", "HEAD") + ("+" if changes else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

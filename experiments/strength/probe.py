@@ -5,6 +5,8 @@ from random weights otherwise. Its gain is compared with the stored result of th
 several responses for longer. So one knows what the gain of a probe says about players that were probed only.
 """
 
+import json
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,10 +19,11 @@ from rich.console import Console
 from agents.arena.estimates import estimate_share
 from agents.registry import check_players
 from agents.tasks.options import Workers
+from agents.tools.command import python_command
 from agents.tools.markdown import format_estimate
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, require
-from experiments.results import RESULTS, read_result, write_result
+from experiments.results import find_result, write_result
 from experiments.runs import train_runs
 from experiments.strength import exploit
 from felicity_env.setups import describe_setup
@@ -47,8 +50,9 @@ class Config(Workers, OneSetup):
         check_players(self, "targets")
         check_at_least(self, total_timesteps=1, num_deals=2)
         names = {settings.target: settings.result_name for settings in create_probes(self.targets, self)}
-        missing = [target for target, name in names.items() if not (RESULTS / f"{name}.json").exists()]
-        require(not missing, f"--targets: `exploit` has no stored result for {', '.join(missing)}")
+        missing = [target for target, name in names.items() if find_result(name) is None]
+        advice = f"{python_command('experiments')} exploit --target {shlex.quote(missing[0])}" if missing else ""
+        require(not missing, f"--targets: `exploit` has no result for {', '.join(missing)}; first: {advice}")
 
 
 def create_probes(targets: Sequence[str], config: Any) -> list[exploit.Config]:
@@ -90,8 +94,9 @@ def main(config: Config) -> None:
     for settings in probes:
         folders = [exploit.run_folder(start, 0, settings) for start in settings.starts]
         exploit.prepare_folders(settings.target, folders, fresh=config.fresh)
-    for settings, gain in zip(probes, measure_gains(probes, **config.spread), strict=True):
-        full = read_result(settings.result_name)["results"]["gain"]
+    paths = [path for settings in probes if (path := find_result(settings.result_name))]
+    for settings, path, gain in zip(probes, paths, measure_gains(probes, **config.spread), strict=True):
+        full = json.loads(path.read_text())["results"]["gain"]
         found = gain["value"] / full["value"]
         rows.append({"target": settings.target, "probe": gain, "full": full, "found": found})
         text = f"{settings.target}: {format_estimate(gain)} of {format_estimate(full)}, {found:.0%}"

@@ -434,3 +434,12 @@ def test_the_digest_of_a_model_player_is_that_of_its_weights():
     with torch.no_grad():
         model.policy.action_net.bias[3] += 1e-6
     assert from_sb3(model).digest() != before
+
+
+def test_a_policy_gets_random_numbers_that_belong_to_the_decision_if_it_wants_them():
+    player = from_policy(lambda _, mask, rng: rng.choice(mask.nonzero()[0]), random=True)
+    view = Batch(50, seed=3).view()
+    actions = player.act(view)
+    assert len(set(actions.tolist())) > 3
+    assert np.array_equal(player.act(view), actions)
+    assert view.action_masks[np.arange(50), actions].all()

@@ -178,3 +178,8 @@ def test_a_policy_without_open_mice_in_its_json_is_refused(tmp_path):
 def test_a_path_without_a_policy_is_named():
     with pytest.raises(ValueError, match=r"cannot read a policy from .*nowhere"):
         agents.make("net:nowhere/at/all")
+
+
+def test_the_folder_of_a_policy_is_created(tmp_path):
+    save_policy(tmp_path / "a" / "b", small_net().layers, open_mice=False, activation="tanh")
+    assert agents.make(f"net:{tmp_path}/a/b").layers
