@@ -2,10 +2,10 @@
 
 import json
 import shlex
+from argparse import ArgumentParser
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -250,9 +250,6 @@ def _find_device(options: Sequence[str]) -> str:
 
     The default values of other settings depend on the device.
     """
-    for option, value in pairwise([*options, ""]):
-        if option == "--device":
-            return value
-        if option.startswith("--device="):
-            return option.partition("=")[2]
-    return "auto"
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--device", nargs="?", const="auto", default="auto")
+    return parser.parse_known_args(options)[0].device

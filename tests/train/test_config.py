@@ -213,7 +213,8 @@ def test_on_a_gpu_a_run_of_no_named_size_is_larger_in_as_many_updates(monkeypatc
     assert named == ["--seed"]
     assert large.batch_size == 16 * usual.batch_size
     assert large.total_timesteps / large.rollout_size == usual.total_timesteps / usual.rollout_size
-    for named in (["--num-envs", "512"], ["--num_steps=64"], ["--device", "cpu"], ["--device=cpu"]):
+    twice = ["--device", "cuda", "--device", "cpu"]  # the last one counts
+    for named in (["--num-envs", "512"], ["--num_steps=64"], ["--device", "cpu"], ["--device=cpu"], twice):
         assert read_arguments(["selfplay", *named])[0].batch_size == usual.batch_size
     assert read_arguments(["maskable-ppo"]) == (MaskablePPOConfig(), [])
 
