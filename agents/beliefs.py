@@ -7,29 +7,28 @@ which it was made can be reconstructed. A seat's present bid is weighed as a rai
 
 import numpy as np
 
-from agents.posterior import NOTHING_HIDDEN, Policy, list_possibilities, put_cards
+from agents.posterior import NOTHING_HIDDEN, HiddenCards, Policy, compute_likelihoods, list_possibilities, put_cards
 from agents.worlds import take_back_passes
 from felicity_env.game import AUCTION, NO_CARD, PASS, PLACE
-from felicity_env.information import redact, resample
 from felicity_env.kernel import kernel
 from felicity_env.observation import own_slot
-from felicity_env.player import View
 
 LEAST = 1e-6  # probability of an action that a policy never takes, so that no world becomes impossible
 
 
-def draw_worlds(known: np.ndarray, seat: int, policy: Policy, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw worlds (full states that fit what `seat` knows) in proportion to their probability, STATE [count].
+def compute_beliefs(known: np.ndarray, seat: int, policy: Policy) -> dict[int, HiddenCards]:
+    """Compute the probabilities of the other seats' hidden cards; return {seat: its possible hidden cards}.
 
     known: STATE [1], a position redacted for `seat`. policy: the policy that all other seats are assumed to play.
     """
-    worlds = resample(np.repeat(known, count), rng)
-    for other in range(known[0].num_seats):
-        if other != seat:
-            removed, placed = (np.array(column) for column in zip(*list_possibilities(known[0], other), strict=True))
-            drawn = rng.choice(len(removed), size=count, p=weigh_possibilities(known, other, removed, placed, policy))
-            put_cards(worlds, other, removed[drawn], placed[drawn])
-    return worlds
+    others = (other for other in range(known[0].num_seats) if other != seat)
+    return {other: _compute_belief(known, other, policy) for other in others}
+
+
+def _compute_belief(known: np.ndarray, other: int, policy: Policy) -> HiddenCards:
+    removed, placed = list_possibilities(known[0], other)
+    prior = np.full(len(placed), 1 / len(placed))
+    return HiddenCards(removed, placed, prior, weigh_possibilities(known, other, removed, placed, policy))
 
 
 def weigh_possibilities(
@@ -42,15 +41,13 @@ def weigh_possibilities(
         put_cards(states, other, removed, placed)
         if known[0].phase == AUCTION and known[0].bids[other]:
             bid = int(known[0].bids[other])
-            weights *= _probabilities(policy, _before_bid(states, other, bid), other, np.full(len(placed), PASS + bid))
-        weights *= _probabilities(policy, _before_placing(states, other, placed), other, placed)
+            weights *= _likelihoods(policy, _before_bid(states, other, bid), np.full(len(placed), PASS + bid))
+        weights *= _likelihoods(policy, _before_placing(states, other, placed), placed)
     return weights / weights.sum()
 
 
-def _probabilities(policy: Policy, states: np.ndarray, seat: int, actions: np.ndarray) -> np.ndarray:
-    seats = np.full(len(states), seat)
-    view = View.make_unchecked(redact(states, seats), seats, np.zeros(len(states), np.uint64))
-    return np.maximum(policy.probabilities(view)[np.arange(len(states)), actions].astype(float), LEAST)
+def _likelihoods(policy: Policy, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    return np.maximum(compute_likelihoods(policy, states, actions), LEAST)
 
 
 def _before_bid(states: np.ndarray, seat: int, bid: int) -> np.ndarray:

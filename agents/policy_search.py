@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.beliefs import draw_worlds
+from agents.beliefs import compute_beliefs
 from agents.layouts import encode_layout
 from agents.mixture import REFERENCE, PolicyPlayer, list_members, load_policy_player
 from agents.network import apply_layers, digest_layers, to_uniforms
 from agents.policy_file import Layers, get_observation_version, load_policy_and_critic
+from agents.posterior import draw_worlds
 from agents.search import read_count
 from felicity_env.game import MAX_SEATS, NUM_ACTIONS, PASS, PLACE, is_terminal, step
 from felicity_env.kernel import kernel
@@ -117,11 +118,12 @@ class PolicySearch:
     def _measure(self, view: View, candidates: np.ndarray) -> np.ndarray:
         """Return the mean value of each candidate over the sampled worlds, [C]."""
         rng, started = np.random.default_rng(int(view.seeds[0])), time.monotonic()
-        total, done = np.zeros(len(candidates)), 0
+        seat, total, done = int(view.seats[0]), np.zeros(len(candidates)), 0
+        hidden = compute_beliefs(view.states, seat, self.others)
         while done < self.worlds and not (done and self._is_late(started)):
             count = min(WORLDS_AT_ONCE, self.worlds - done)
-            worlds = draw_worlds(view.states, int(view.seats[0]), self.others, count, rng)
-            total += self._play_out(worlds, candidates, int(view.seats[0]), rng).sum(axis=1)
+            worlds = draw_worlds(view.states, hidden, count, rng)
+            total += self._play_out(worlds, candidates, seat, rng).sum(axis=1)
             done += count
         return total / done
 

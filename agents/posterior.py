@@ -6,7 +6,6 @@ hidden cards are the card removed from its set and its face-down card: at most 9
 has seen, the hidden cards of different seats are independent, so the posterior is exact.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -38,7 +37,7 @@ class HiddenCards(NamedTuple):
     removed: np.ndarray  # int64 [K]: card removed from the seat's set; NO_CARD where none was
     placed: np.ndarray  # int64 [K]: the seat's face-down card, or NOTHING_HIDDEN
     prior: np.ndarray  # float64 [K]: probability by the rules alone
-    posterior: np.ndarray  # float64 [K]: probability after all decisions of the seat
+    posterior: np.ndarray  # float64 [K]: probability after what the seat has done
 
 
 def compute_posteriors(game: Game, seat: int, policy: Policy) -> dict[int, HiddenCards]:
@@ -51,39 +50,54 @@ def compute_posteriors(game: Game, seat: int, policy: Policy) -> dict[int, Hidde
 
 
 def _compute_posterior(game: Game, known: State, other: int, policy: Policy) -> HiddenCards:
-    removed, placed = (np.array(column) for column in zip(*list_possibilities(known, other), strict=True))
+    removed, placed = list_possibilities(known, other)
     logs = _log_likelihoods(game, other, removed, placed, policy)
     weights = np.exp(logs - logs.max())
     return HiddenCards(removed, placed, np.full(len(placed), 1 / len(placed)), weights / weights.sum())
 
 
-def list_possibilities(known: State, other: int) -> Iterator[tuple[int, int]]:
-    """Yield each pair (removed card, face-down card) that seat `other` may have, given a redacted state."""
+def list_possibilities(known: State, other: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the K pairs of a removed and a face-down card that seat `other` may have, int64 [K] each.
+
+    known: a redacted state.
+    """
     slot = own_slot(known, other)
     card = int(known.row[slot]) if slot < known.row_size else NO_CARD
     unseen = known.deck & ~known.played[other] & ~(1 << card if card >= 0 else 0)
-    for removed in list_cards(unseen) if known.removed[other] != NO_CARD else [NO_CARD]:
-        candidates = [candidate for candidate in list_cards(unseen) if candidate != removed]
-        for placed in candidates if card == HIDDEN else [NOTHING_HIDDEN]:
-            yield removed, placed
+    pairs = [
+        (removed, placed)
+        for removed in (list_cards(unseen) if known.removed[other] != NO_CARD else [NO_CARD])
+        for placed in (list_cards(unseen) if card == HIDDEN else [NOTHING_HIDDEN])
+        if placed != removed or card != HIDDEN
+    ]
+    return tuple(np.array(pairs, np.int64).T)
 
 
 def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.ndarray, policy: Policy) -> np.ndarray:
     """Return the log probability of all decisions of seat `other` for each of K possible pairs of hidden cards."""
     states = np.concatenate([_deal_with_removed(game, other, int(card)) for card in removed])
     last_round = int(game.final_states()["round_number"][0])
-    logs, seats = np.zeros(len(states)), np.full(len(states), other)
+    logs = np.zeros(len(states))
     for action in game.actions:
         state, actions = states[0], np.full(len(states), action)
         if state.seat == other:
             if state.phase == PLACE and state.round_number == last_round and placed[0] != NOTHING_HIDDEN:
                 actions = placed
-            view = View.make_unchecked(redact(states, seats), seats, np.zeros(len(states), np.uint64))
-            likelihoods = policy.probabilities(view)[np.arange(len(states)), actions]
-            logs += np.log(np.maximum(likelihoods, np.finfo(float).tiny))
+            logs += np.log(np.maximum(compute_likelihoods(policy, states, actions), np.finfo(float).tiny))
         for k in range(len(states)):
             step(states[k], actions[k])
     return logs
+
+
+def compute_likelihoods(policy: Policy, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """Return the probability with which a policy takes the action given for each of B states, float64 [B]."""
+    return policy.probabilities(view_states(states))[np.arange(len(states)), actions].astype(float)
+
+
+def view_states(states: np.ndarray) -> View:
+    """Return a view with what the seats to act may know; its random bits are all 0."""
+    seats = states["seat"].astype(np.int64)
+    return View.make_unchecked(redact(states, seats), seats, np.zeros(len(states), np.uint64))
 
 
 def _deal_with_removed(game: Game, other: int, removed: int) -> np.ndarray:
@@ -98,17 +112,15 @@ def _deal_with_removed(game: Game, other: int, removed: int) -> np.ndarray:
     return initial_states(game.setup, replace(game.deal, removed=tuple(cards)))
 
 
-def draw_worlds(
-    game: Game, seat: int, posteriors: dict[int, HiddenCards], count: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Draw worlds (full states that fit what `seat` knows), STATE [count].
+def draw_worlds(known: np.ndarray, hidden: dict[int, HiddenCards], count: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw worlds (full states that fit what a seat knows) in proportion to their probability, STATE [count].
 
-    The other seats' hidden cards are drawn from `posteriors`, the result of `compute_posteriors`.
+    known: STATE [1], a position redacted for the seat. hidden: {other seat: its possible hidden cards}.
     """
-    worlds = resample(np.repeat(redact(game.final_states(), seat), count), rng)
-    for other, hidden in posteriors.items():
-        drawn = rng.choice(len(hidden.placed), size=count, p=hidden.posterior)
-        put_cards(worlds, other, hidden.removed[drawn], hidden.placed[drawn])
+    worlds = resample(np.repeat(known, count), rng)
+    for other, cards in hidden.items():
+        drawn = rng.choice(len(cards.placed), size=count, p=cards.posterior)
+        put_cards(worlds, other, cards.removed[drawn], cards.placed[drawn])
     return worlds
 
 

@@ -24,9 +24,9 @@ from agents.play.explanation import (
     explain_decision,
     list_beliefs,
     make_policy,
-    view_states,
     write_difference,
 )
+from agents.posterior import view_states
 from agents.tools.settings import check_at_least
 from felicity_env.game import NO_SEAT, NUM_CARDS
 from felicity_env.game_record import Game

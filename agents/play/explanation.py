@@ -16,13 +16,11 @@ from agents.arena.estimates import Estimate, estimate_differences, estimate_shar
 from agents.arena.games import Games
 from agents.mixture import PolicyPlayer
 from agents.policy_search import list_candidates, step_all
-from agents.posterior import HiddenCards, compute_posteriors, draw_worlds
+from agents.posterior import HiddenCards, compute_posteriors, draw_worlds, view_states
 from agents.registry import make
 from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_CARDS, State
 from felicity_env.game_record import Game
-from felicity_env.information import redact
 from felicity_env.kernel import kernel
-from felicity_env.player import View
 from felicity_env.random_stream import game_seed
 from felicity_env.rewards import reward_code, step_rewards
 
@@ -79,7 +77,7 @@ def explain_decision(
     if taken is not None and taken not in actions:
         actions = np.append(actions, taken)
     seed = game_seed(seed, decision, 0)
-    drawn = draw_worlds(before, seat, hidden, worlds, np.random.default_rng(seed))
+    drawn = draw_worlds(view.states, hidden, worlds, np.random.default_rng(seed))
     values = play_candidates(game, drawn, actions, seat, player, seed=seed)
     weights = probabilities[actions] / probabilities[actions].sum()
     return Explanation(
@@ -113,12 +111,6 @@ def _compare(actions: np.ndarray, probabilities: np.ndarray, values: np.ndarray,
         for k, action in enumerate(actions)
     ]
     return tuple(sorted(found, key=lambda candidate: -candidate.value))
-
-
-def view_states(states: np.ndarray) -> View:
-    """Return a view with what the seats to act may know; its random bits are all 0."""
-    seats = states["seat"].astype(np.int64)
-    return View.make_unchecked(redact(states, seats), seats, np.zeros(len(states), np.uint64))
 
 
 def play_candidates(

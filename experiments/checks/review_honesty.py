@@ -14,10 +14,10 @@ import numpy as np
 
 from agents.arena.estimates import estimate_differences
 from agents.mixture import PolicyPlayer
-from agents.play.explanation import explain_decision, make_policy, play_candidates, view_states
+from agents.play.explanation import explain_decision, make_policy, play_candidates
 from agents.play.review_game import is_flaw
 from agents.policy_search import list_candidates
-from agents.posterior import compute_posteriors, draw_worlds
+from agents.posterior import compute_posteriors, draw_worlds, view_states
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import check_positive
 from experiments.checks.chunks import Outcome, count_chunks, run_check
@@ -59,13 +59,13 @@ class _Position:
     def __init__(self, game: Game, policy: PolicyPlayer) -> None:
         self.game, self.policy = game, policy
         view = view_states(game.final_states())
-        self.seat = int(view.seats[0])
+        self.known, self.seat = view.states, int(view.seats[0])
         self.actions = list_candidates(policy.probabilities(view)[0].astype(float), view)
         self.hidden = compute_posteriors(game, self.seat, policy)
 
     def draw_worlds(self, count: int, seed: int) -> np.ndarray:
         """Draw worlds that the seat thinks possible, STATE [count]."""
-        return draw_worlds(self.game, self.seat, self.hidden, count, np.random.default_rng(seed))
+        return draw_worlds(self.known, self.hidden, count, np.random.default_rng(seed))
 
     def play(self, worlds: np.ndarray, actions: np.ndarray, seed: int) -> np.ndarray:
         """Return the win share of the seat for each of C actions in each of W worlds, [C, W]."""

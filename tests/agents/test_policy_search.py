@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import agents
-from agents.beliefs import draw_worlds, weigh_possibilities
+from agents.beliefs import compute_beliefs, weigh_possibilities
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
 from agents.policy_search import Critic, PolicySearch, list_candidates
-from agents.posterior import compute_posteriors
+from agents.posterior import compute_posteriors, draw_worlds
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, View
 from felicity_env.game import AUCTION, PASS, Setup, State, step
 from felicity_env.game_record import Deal, Game, draw_deal, initial_states, list_legal_actions
@@ -73,7 +73,8 @@ def test_worlds_fit_what_the_seat_knows_and_do_not_depend_on_the_rest():
     other_truth = resample(redact(truth, seat), np.random.default_rng(8))
     known = redact(truth, seat)
     worlds, again = (
-        draw_worlds(redact(t, seat), seat, policy, 50, np.random.default_rng(1)) for t in (truth, other_truth)
+        draw_worlds(redact(t, seat), compute_beliefs(redact(t, seat), seat, policy), 50, np.random.default_rng(1))
+        for t in (truth, other_truth)
     )
     assert (worlds == again).all()
     assert (redact(worlds, np.full(50, seat)) == known).all()

@@ -172,8 +172,8 @@ def test_a_policy_that_never_looks_at_its_cards_tells_nothing_by_its_bids():
 def test_worlds_are_drawn_as_the_posterior_has_it_and_fit_what_the_seat_knows():
     game, player, rng = play_random_actions(SMALL, 4, plies=5), make_policy(3, scale=0.8), np.random.default_rng(0)
     posteriors = compute_posteriors(game, 0, player)
-    worlds = draw_worlds(game, 0, posteriors, 4000, rng)
     known = redact(game.final_states(), 0)
+    worlds = draw_worlds(known, posteriors, 4000, rng)
     assert (redact(worlds, np.zeros(4000, np.int64)) == known).all()
     for other, hidden in posteriors.items():
         frequencies = np.bincount(worlds["removed"][:, other], minlength=NUM_CARDS) / 4000
