@@ -21,11 +21,11 @@ from agents.network import apply_layers, digest_layers, to_uniforms
 from agents.policy_file import Layers, get_observation_version, load_policy_and_critic
 from agents.posterior import draw_worlds
 from agents.search import read_count
-from felicity_env.game import MAX_SEATS, NUM_ACTIONS, PASS, PLACE, is_terminal, step
+from felicity_env.game import NO_SEAT, NUM_ACTIONS, PASS, PLACE, step
 from felicity_env.kernel import kernel
 from felicity_env.observation import OBSERVATION_VERSION
 from felicity_env.player import View
-from felicity_env.rewards import reward_code, step_rewards
+from felicity_env.rewards import compute_win_shares
 
 TEMPERATURE = 0.02  # in win share
 LEAST_PROBABILITY = 0.01  # of a candidate
@@ -33,7 +33,6 @@ MOST_CANDIDATES = 6
 WORLDS_AT_ONCE = 16
 MAX_WORLDS = 1_000_000
 MAX_MILLISECONDS = 3_600_000
-WIN = reward_code("win")
 
 
 @kernel
@@ -41,15 +40,6 @@ def step_all(states: np.ndarray, actions: np.ndarray) -> None:
     """Play one action in each of B games, in place."""
     for k in range(len(states)):
         step(states[k], actions[k])
-
-
-@kernel
-def _write_win_shares(states, seat, rewards, out):
-    """Write the win share of `seat` in each finished game into `out`; leave the others as they are."""
-    for k in range(len(states)):
-        if is_terminal(states[k]):
-            step_rewards(states[k], WIN, rewards)
-            out[k] = rewards[seat]
 
 
 class Critic(NamedTuple):
@@ -151,9 +141,8 @@ class PolicySearch:
 
     def _evaluate(self, states: np.ndarray, seat: int) -> np.ndarray:
         """Return the win share of `seat` in finished games, and its estimate by the critic in the others."""
-        values = self.critic.estimate(states, seat)
-        _write_win_shares(states, seat, np.empty(MAX_SEATS), values)
-        return values
+        shares = compute_win_shares(states)[:, seat]
+        return np.where(states["seat"] == NO_SEAT, shares, self.critic.estimate(states, seat))
 
 
 def make_policy_search(

@@ -62,6 +62,19 @@ def step_rewards(state: State, code: int, out: np.ndarray) -> None:
             _margin_rewards(state, out)
 
 
+def compute_win_shares(states: np.ndarray) -> np.ndarray:
+    """Return the win share of each seat (see "win") in B states, float64 [B, MAX_SEATS]; 0 before the end."""
+    shares = np.empty((len(states), MAX_SEATS))
+    _write_win_shares(states, shares)
+    return shares
+
+
+@kernel
+def _write_win_shares(states, out):
+    for k in range(len(states)):
+        step_rewards(states[k], _WIN, out[k])
+
+
 @kernel
 def _round_rewards(state, out):
     between_rounds = state.phase == PLACE and state.row_size == state.has_dummy

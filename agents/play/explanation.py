@@ -18,13 +18,10 @@ from agents.mixture import PolicyPlayer
 from agents.policy_search import list_candidates, step_all
 from agents.posterior import HiddenCards, compute_posteriors, draw_worlds, view_states
 from agents.registry import make
-from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_CARDS, State
+from felicity_env.game import NO_SEAT, NUM_CARDS, State
 from felicity_env.game_record import Game
-from felicity_env.kernel import kernel
 from felicity_env.random_stream import game_seed
-from felicity_env.rewards import reward_code, step_rewards
-
-_WIN = reward_code("win")
+from felicity_env.rewards import compute_win_shares
 
 
 class Candidate(NamedTuple):
@@ -129,15 +126,7 @@ def play_candidates(
         games = Games(game.setup, states[going], seeds[going], seating)
         games.play([player])
         states[going] = games.states
-    shares = np.empty((len(states), MAX_SEATS))
-    _write_win_shares(states, shares)
-    return shares[:, seat].reshape(len(actions), len(worlds))
-
-
-@kernel
-def _write_win_shares(states, out):
-    for k in range(len(states)):
-        step_rewards(states[k], _WIN, out[k])
+    return compute_win_shares(states)[:, seat].reshape(len(actions), len(worlds))
 
 
 def compute_card_probabilities(cards: np.ndarray, weights: np.ndarray) -> np.ndarray:

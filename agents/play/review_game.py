@@ -11,14 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from agents.arena.estimates import Estimate
 from agents.mixture import PolicyPlayer
 from agents.play.explanation import Candidate, Explanation, explain_decision
-from felicity_env.game import MAX_SEATS, is_terminal, num_legal_actions, rank, score
+from felicity_env.game import is_terminal, num_legal_actions, rank, score
 from felicity_env.game_record import Game, action_text
-from felicity_env.rewards import reward_code, step_rewards
+from felicity_env.rewards import compute_win_shares
 
 LEAST_COST = 0.02  # in win share, of a flagged decision
 
@@ -127,12 +125,8 @@ def _judge(explanation: Explanation, after: float | None) -> ReviewedDecision:
 
 def _find_result(game: Game, seat: int) -> float | None:
     """Return the win share of a seat at the end of a game, or None if the game is not over."""
-    state = game.final_states()[0]
-    if not is_terminal(state):
-        return None
-    shares = np.empty(MAX_SEATS)
-    step_rewards(state, reward_code("win"), shares)
-    return float(shares[seat])
+    states = game.final_states()
+    return float(compute_win_shares(states)[0, seat]) if is_terminal(states[0]) else None
 
 
 def summarize(review: Review) -> list[str]:

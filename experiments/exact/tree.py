@@ -32,9 +32,8 @@ from felicity_env.game_record import Deal, initial_states
 from felicity_env.information import redact
 from felicity_env.kernel import kernel
 from felicity_env.random_stream import RandomBits, mix
-from felicity_env.rewards import reward_code, step_rewards
+from felicity_env.rewards import compute_win_shares
 
-WIN = reward_code("win")
 MAX_NODES = 30_000_000
 
 
@@ -204,14 +203,6 @@ def _write_children(states, memory, counts, out_states, out_memory):
 
 
 @kernel
-def _write_returns(states, rewards, out):
-    for k in range(len(states)):
-        step_rewards(states[k], WIN, rewards)
-        for seat in range(states[k].num_seats):
-            out[k, seat] = rewards[seat]
-
-
-@kernel
 def _write_actions(states, out):
     """Write the legal actions of all states into `out`, one state after the other."""
     k = 0
@@ -250,9 +241,7 @@ class _Level:
 
     def compute_returns(self) -> np.ndarray:
         """Return the win shares of the seats at terminal nodes, 0 elsewhere, float64 [n, seats]."""
-        returns = np.empty((len(self.states), int(self.states["num_seats"][0])))
-        _write_returns(self.states, np.empty(MAX_SEATS), returns)
-        return returns
+        return compute_win_shares(self.states)[:, : int(self.states["num_seats"][0])]
 
 
 def _build(states: np.ndarray, weights: np.ndarray) -> GameTree:
