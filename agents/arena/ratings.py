@@ -98,18 +98,17 @@ def _check_games(rule: str, holds: np.ndarray) -> None:
 
 def _check_connected(names: Sequence[str], players: np.ndarray) -> None:
     """Raise `ValueError` if the players form groups that no games connect; the message names the groups."""
-    reach = np.eye(len(names), dtype=bool)
+    from scipy.sparse.csgraph import connected_components  # imported late: no other command needs it
+
+    met = np.zeros((len(names), len(names)), bool)
     for one in range(players.shape[1]):
         for other in range(one):
             both = (players[:, one] >= 0) & (players[:, other] >= 0)
-            reach[players[both, one], players[both, other]] = True
-    reach |= reach.T
-    for _ in range(len(names).bit_length()):  # each pass doubles the length of the paths
-        reach = reach @ reach
-    groups = {tuple(np.flatnonzero(row).tolist()) for row in reach}
-    if len(groups) > 1:
-        listed = "; ".join(", ".join(names[k] for k in group) for group in sorted(groups))
-        raise ValueError(f"no games connect these groups: {listed}")
+            met[players[both, one], players[both, other]] = True
+    num_groups, numbers = connected_components(met, directed=False)
+    if num_groups > 1:
+        groups = [[name for name, number in zip(names, numbers, strict=True) if number == k] for k in range(num_groups)]
+        raise ValueError(f"no games connect these groups: {'; '.join(map(', '.join, groups))}")
 
 
 def _zero_weights(names: Sequence[str], anchor: str | None) -> np.ndarray:
