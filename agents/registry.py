@@ -159,7 +159,7 @@ def parse_code(code: str) -> tuple[str, list[str], dict[str, Any]]:
     if len(code) > _MAX_LETTERS:
         raise ValueError(f"a player code has at most {_MAX_LETTERS:,} letters, not {len(code):,}: {code[:40]} ...")
     name, colon, text = code.partition(":")
-    _refuse_old_forms(code)
+    _refuse_several(code)
     if name in HEURISTICS and colon:
         raise ValueError(f"{name!r} takes nothing after a colon, got {text!r}")
     if name in PLAYERS:
@@ -215,17 +215,10 @@ def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], di
     return values, options
 
 
-def _refuse_old_forms(code: str) -> None:
-    """Raise `ValueError` if a player code has an old form, such as `mc:200@2`; the message gives the new form."""
-    name, _, text = code.partition(":")
-    old_greedy, old_threads = code.endswith("@greedy"), name in ("mc", "ismcts") and "@" in text.split(",")[0]
-    if name.split("@")[0] == "net" and old_greedy:
-        path = text.removesuffix("@greedy")
-        raise ValueError(f"{code!r} is an old form; write net:{path + ',' if path else ''}greedy")
-    if old_threads:
-        playouts, threads = text.split(",")[0].split("@", 1)
-        raise ValueError(f"{code!r} is an old form; write {name}:{playouts},threads={threads}")
-    names, options = code.split(","), PLAYERS[name].options if name in PLAYERS else {}
+def _refuse_several(code: str) -> None:
+    """Raise `ValueError` if a player code is several codes with commas between them, such as `anchor,ev`."""
+    names, name = code.split(","), code.partition(":")[0]
+    options = PLAYERS[name].options if name in PLAYERS else {}
     if len(names) > 1 and all(part.split(":")[0] in PLAYERS and part not in options for part in names):
         raise ValueError(f"{code!r} names several players; separate codes by blanks: {' '.join(names)}")
 

@@ -42,8 +42,6 @@ def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
     is_named = bool(arguments) and not arguments[0].startswith("-")
     name, options = (arguments[0], arguments[1:]) if is_named else (DEFAULT, arguments)
     named = [word.split("=")[0].replace("_", "-") for word in options if word.startswith("--")]
-    if "--algorithm" in named:
-        raise UserError(f"--algorithm is now the first word: {python_command('train')} ALGORITHM [options]")
     kind = load_trainer(name).config_class
     settings = [option.removeprefix("--").replace("-", "_") for option in named]
     default = kind.choose_defaults(_find_device(options), settings)

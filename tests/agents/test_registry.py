@@ -220,25 +220,6 @@ def test_a_function_that_makes_no_player_is_named(code, message):
         agents.make(code)
 
 
-# --- old forms --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("mc:200@2", "mc:200,threads=2"),
-        ("ismcts:200@2", "ismcts:200,threads=2"),
-        ("mc:100@2,threads=2", "mc:100,threads=2"),
-        ("net:some/run@greedy", "net:some/run,greedy"),
-        ("net:@greedy", "net:greedy"),
-        ("net@greedy", "net:greedy"),
-    ],
-)
-def test_an_old_form_gets_an_error_with_the_new_one(old, new):
-    with pytest.raises(ValueError, match=f"'{old}' is an old form; write {new}$"):
-        agents.make(old)
-
-
 @pytest.mark.parametrize("codes", ["anchor,ev", "anchor,ev,tuned", "ev,mc:200", "ev,net:some/run"])
 def test_codes_separated_by_commas_get_an_error_with_blanks(codes):
     blanks = codes.replace(",", " ")
