@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 from rich.console import Console
 
-from agents.tools.command import install_command
+from agents.tools.command import explain_missing_extra
 from agents.tools.files import UserError, write_atomically
 from agents.tools.settings import check_at_least, require
 from felicity_env.dataset import SPLITS, Dataset
@@ -22,7 +22,6 @@ from felicity_env.setups import setup_name
 
 MINARI = "minari:"
 _ROWS_AT_ONCE = 10_000
-_NEEDS = f"needs the extra `data`: {install_command('data')}"
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,9 @@ def write_json_lines(games: Dataset, path: Path, *, notation: bool) -> None:
 
 def write_parquet(games: Dataset, path: Path, *, notation: bool) -> None:
     """Write the games as a table of Apache Parquet, one row for each game."""
-    try:
+    with explain_missing_extra("Parquet", "data"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise UserError(f"Parquet {_NEEDS} ({error})") from error
     rows = list_rows(games, notation=notation)
     with ExitStack() as files:
         writer = None

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from agents.registry import is_foreign
-from agents.tools.command import install_command
+from agents.tools.command import explain_missing_extra
 from agents.tools.files import UserError
 from felicity_env.dataset import GAMES_AT_ONCE, Dataset
 from felicity_env.game import NUM_ACTIONS, PASS
@@ -25,12 +25,9 @@ def export_to_minari(games: Dataset, name: str, seat: int) -> None:
     Observations have the mask beside them, as `MaskInObservation` gives them. Raises `UserError` if Minari is not
     installed or refuses the name, and `ValueError` if there is no such seat.
     """
-    try:
+    with explain_missing_extra("Minari", "data"):
         import minari
         from minari.data_collector import EpisodeBuffer
-    except ImportError as error:
-        needed = f"the extra `data`: {install_command('data')}"
-        raise UserError(f"Minari needs {needed} ({error})") from error
     players, env = ", ".join(games.players), create_env(games, seat)
     episodes = [EpisodeBuffer(**episode) for episode in list_episodes(games, seat)]
     try:

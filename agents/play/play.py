@@ -16,12 +16,8 @@ from rich.console import Console
 from agents.play.table import HUMAN, Table, open_table
 from agents.play.terminal import play_at_terminal
 from agents.registry import is_foreign
-from agents.tools.command import install_command, python_command
-from agents.tools.files import UserError
+from agents.tools.command import explain_missing_extra, python_command
 from agents.tools.settings import check_at_least, check_range
-
-_EXTRA = "the table in the browser needs the extra `play`"
-_NEEDS = f"{_EXTRA}: {install_command('play')}; or play with --terminal"
 
 
 @dataclass(frozen=True)
@@ -75,10 +71,8 @@ def _prepare_server(config: Config) -> Callable[[Table], None]:
 
     Raises `UserError` if the address cannot be listened on, or the extra `play` is not installed.
     """
-    try:
+    with explain_missing_extra("the table in the browser, unlike --terminal,", "play"):
         from agents.play.server import listen, serve
-    except ImportError as error:
-        raise UserError(f"{_NEEDS} ({error})") from error
     return partial(serve, listening=listen(config.host, config.port), hints=config.hints, browser=config.browser)
 
 

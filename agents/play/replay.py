@@ -14,7 +14,7 @@ import tyro
 from rich.console import Console
 
 from agents.arena.game_file import read_game, read_names
-from agents.tools.command import install_command
+from agents.tools.command import explain_missing_extra
 from agents.tools.files import UserError, write_text
 from agents.tools.settings import check_at_least, check_positive, require
 from felicity_env.game_record import Game
@@ -22,8 +22,6 @@ from felicity_env.render.film import draw_frames, write_gif, write_mp4
 from felicity_env.render.replay import replay_html
 from felicity_env.render.scene import build_scene
 from felicity_env.render.svg import draw_svg
-
-_NEEDS = f"--gif and --mp4 need the extra `render`: {install_command('render')}"
 
 
 @dataclass(frozen=True)
@@ -100,10 +98,8 @@ def _write_films(config: Config, game: Game) -> Iterator[Path]:
     """Write the films that are asked for, and yield their names."""
     for path, write, scale in ((config.gif, write_gif, 0.75), (config.mp4, write_mp4, 1.0)):
         if path is not None:
-            try:
+            with explain_missing_extra("a film", "render"):
                 write(path, _draw_frames(config, game, scale), seconds=config.seconds)
-            except ImportError as error:
-                raise UserError(_NEEDS) from error
             yield path
 
 

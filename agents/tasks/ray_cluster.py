@@ -19,18 +19,16 @@ from typing import Any, NamedTuple
 from agents.tasks.pool import Done, Lost
 from agents.tasks.probe import describe_difference, probe_portable
 from agents.tasks.processes import run_timed
-from agents.tools.command import install_command, print_error
+from agents.tools.command import explain_missing_extra, print_error
 from agents.tools.files import UserError
 from agents.tools.startup import PORTABLE
 from agents.tools.threads import use_one_blas_thread
 
 if (Path.home() / ".ray" / "auth_token").exists():  # then `ray start --head` asks for it; Ray reads this when imported
     os.environ.setdefault("RAY_AUTH_MODE", "token")
-try:
+with explain_missing_extra("--ray", "dist"):
     import ray  # pyright: ignore[reportMissingImports]
     from ray.exceptions import NodeDiedError, ObjectLostError, RayError, RayTaskError  # pyright: ignore[reportMissingImports]
-except ImportError as error:
-    raise UserError(f"--ray needs Ray: {install_command('dist')}") from error
 
 PROJECT = Path(__file__).parents[2]
 PACKAGES = ("felicity_env", "agents", "train", "experiments")

@@ -7,7 +7,8 @@ imported only when its verb is run, so that the list of verbs appears at once. C
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,6 +100,15 @@ def python_command(module: str) -> str:
 def install_command(extra: str) -> str:
     """Return the command that installs an extra of this project, such as `play`, for the running Python."""
     return f"{python_command('pip')} install -c constraints.txt -e '.[{extra}]'"
+
+
+@contextmanager
+def explain_missing_extra(what: str, extra: str) -> Iterator[None]:
+    """Turn an `ImportError` inside this context into a `UserError` that says how to install the extra for `what`."""
+    try:
+        yield
+    except ImportError as error:
+        raise UserError(f"{what} needs the extra `{extra}`: {install_command(extra)} ({error})") from error
 
 
 def print_error(text: str) -> None:

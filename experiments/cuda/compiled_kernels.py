@@ -11,15 +11,13 @@ from unittest.mock import patch
 
 import numba
 
-from agents.tools.command import install_command
+from agents.tools.command import explain_missing_extra, install_command
 from agents.tools.files import UserError
 from felicity_env.cuda.device import cuda
 
-try:
+with explain_missing_extra("compiling for a GPU", "cuda-compiler"):
     import numba_cuda  # noqa: F401  # pyright: ignore[reportMissingImports]
     from cuda.pathfinder import find_nvidia_binary_utility  # pyright: ignore[reportMissingImports]
-except ImportError as error:
-    raise UserError(f"compiling for a GPU needs: {install_command('cuda-compiler')}") from error
 
 INSTRUCTION_BYTES = 16  # of machine code, since Volta
 EXECUTABLE = 4  # flag of a section (ELF)

@@ -229,5 +229,6 @@ def test_a_task_may_lose_many_nodes_but_end_only_three_workers():
 def test_without_ray_the_option_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "agents.tasks.ray_cluster", raising=False)
-    with pytest.raises(UserError, match=r"--ray needs Ray: .*pip install -c constraints.txt -e '.\[dist\]'"):
+    needed = r"--ray needs the extra `dist`: .*pip install -c constraints.txt -e '.\[dist\]'"
+    with pytest.raises(UserError, match=needed):
         list(run_tasks(square, [1], workers=1, ray="local"))
