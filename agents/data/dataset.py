@@ -99,16 +99,15 @@ def main(config: Config) -> None:
 def _play(config: Config) -> Dataset:
     """Play all games that are missing; save those so far once a minute, and when Ctrl-C is pressed."""
     parts = [read_unfinished(config)] if config.unfinished.exists() else []
-    done, saved, started = sum(map(len, parts)), time.monotonic(), time.monotonic()
-    first = done
+    done, saved = sum(map(len, parts)), time.monotonic()
     with PartsProgress(Console(), unit="games") as progress:
-        progress.report(done, config.num_games, None)
+        progress.count(done, config.num_games)
         try:
-            for part in _play_parts(config, first):
+            for part in _play_parts(config, done):
                 parts.append(part)
-                done, now = done + len(part), time.monotonic()
-                progress.report(done, config.num_games, (now - started) / (done - first) * (config.num_games - done))
-                if now - saved > SAVE_EVERY:
+                done += len(part)
+                progress.count(done, config.num_games)
+                if time.monotonic() - saved > SAVE_EVERY:
                     parts = [Dataset.concatenate(parts)]
                     _save(parts[0], config.unfinished)
                     saved = time.monotonic()

@@ -5,7 +5,6 @@ seed of a tournament or an evaluation, and the players of one of its matches in 
 that match. The games of a deal are written once it is played, so an interrupted command keeps those that it has played.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,13 +58,13 @@ def main(config: Config) -> None:
     refuse_other_files(config.out)
     deals = range(config.first_deal, config.first_deal + config.num_deals)
     players = [make(code) for code in config.players]
-    console, written, started = Console(), 0, time.monotonic()
+    console, written = Console(), 0
     try:
         with PartsProgress(console, unit="deals") as progress:
-            progress.report(0, len(deals), None)
+            progress.count(0, len(deals))
             for done, deal in enumerate(deals, 1):
                 written += write_games(config.out, play_deal(config, players, deal))
-                progress.report(done, len(deals), (time.monotonic() - started) / done * (len(deals) - done))
+                progress.count(done, len(deals))
     except KeyboardInterrupt:
         if not written:
             raise

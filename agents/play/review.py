@@ -7,7 +7,6 @@ beside it holds the numbers. `review_game` does the same in a notebook.
 
 import functools
 import shlex
-import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -107,16 +106,13 @@ def explain_choices(game: Game, config: Config, console: Console) -> list[Explan
     numbers, text = list_choices(game, config.seat), dumps(game)
     tasks = [ReviewTask(text, number, config.player, config.worlds, config.seed) for number in numbers]
     explanations: dict[int, Explanation] = {}
-    started = time.monotonic()
     with PartsProgress(console, unit="decisions") as progress:
-        progress.report(0, len(tasks), None)
+        progress.count(0, len(tasks))
         for outcome in run_tasks(explain_task, tasks, **config.spread, files=list_files(config.player)):
             if outcome.value is None:
                 raise UserError(f"decision {outcome.task.decision}: {outcome.reason}")
             explanations[outcome.task.decision] = outcome.value
-            done = len(explanations)
-            left = (time.monotonic() - started) / done * (len(tasks) - done)
-            progress.report(done, len(tasks), left)
+            progress.count(len(explanations), len(tasks))
     return [explanations[number] for number in numbers]
 
 

@@ -17,6 +17,7 @@ class PartsProgress:
 
     def __init__(self, console: Console, unit: str = "parts") -> None:
         self.console, self.unit, self._tenths, self._printed = console, unit, 0, time.monotonic()
+        self._start: tuple[int, float] | None = None  # parts done at the first `count`, and when it was
         self.bar = Progress(
             TextColumn(f"{{task.completed}}/{{task.total}} {unit}"),
             BarColumn(bar_width=20),
@@ -33,6 +34,12 @@ class PartsProgress:
 
     def __exit__(self, *error: object) -> None:
         self.bar.stop()
+
+    def count(self, done: int, total: int) -> None:
+        """Show how many of all parts are done; the time left is estimated from those done since the first call."""
+        now = time.monotonic()
+        first, started = self._start = self._start or (done, now)
+        self.report(done, total, None if done == first else (now - started) / (done - first) * (total - done))
 
     def report(self, done: int, total: int, seconds_left: float | None) -> None:
         """Show how many of all parts are done, and the estimated seconds left (None while they are unknown)."""

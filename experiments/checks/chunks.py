@@ -64,14 +64,12 @@ def run_check(
     with lock_folder(config.out), PartsProgress(console) as progress:
         state = _read_state(path, origin)
         before, first = time.monotonic() - state["seconds"], state["done"]
-        started = time.monotonic()
-        progress.report(first, num_chunks, None)
+        progress.count(first, num_chunks)
         for k in range(first, num_chunks):
             _add(state, k, chunk(k), console)
             state["seconds"] = round(time.monotonic() - before, 1)
             write_json(path, state)
-            per_chunk = (time.monotonic() - started) / (k + 1 - first)
-            progress.report(k + 1, num_chunks, per_chunk * (num_chunks - k - 1))
+            progress.count(k + 1, num_chunks)
     faults = {**state["faults"], **judge(state["counts"])}
     counts = {key: state[key] for key in ("counts", "faulty_chunks")}
     results = {**counts, "faults": faults, "code": origin["code"]}

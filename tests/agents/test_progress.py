@@ -36,6 +36,19 @@ def test_without_a_terminal_a_line_follows_each_tenth(clock):
     assert [line.strip() for line in lines if line] == ["10/100 parts", "35/100 parts", "100/100 parts"]
 
 
+def test_the_time_left_is_estimated_from_the_parts_since_the_first_call(clock):
+    out = io.StringIO()
+    with PartsProgress(Console(file=out, width=80)) as parts:
+        for done in (50, 60, 80):
+            parts.count(done, 100)
+            clock[0] += 30
+    assert [line.strip() for line in out.getvalue().splitlines()] == [
+        "50/100 parts",
+        "60/100 parts  about 2 min left",
+        "80/100 parts  about 40 s left",
+    ]
+
+
 def test_without_a_terminal_a_line_follows_a_part_that_ends_half_a_minute_after_the_last_line(clock):
     def pass_time():
         for done in range(5):
