@@ -194,7 +194,6 @@ def test_options_without_effect_on_a_sequential_test_are_refused(words, capsys):
         (["ev", "--sequential", "5"], "--sequential must be a gain in win share, less than 1, not 5.0"),
         (["ev", "--seconds-a-decision", "1e20"], "--seconds-a-decision must be positive and at most 86400 (a day)"),
         (["runs/nowhere"], "no player"),
-        (["net@greedy"], "write net:greedy"),
         (["ev", "--against", "agents/net"], "--against: no player 'agents/net' (did you mean 'net:agents/net'?"),
     ],
 )
