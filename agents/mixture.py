@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from agents.network import NetworkPlayer
-from agents.policy_file import policy_json
+from agents.policy_file import policy_json_path
 from felicity_env.game import NUM_ACTIONS
 from felicity_env.player import View
 
@@ -80,7 +80,8 @@ def list_members(folder: Path) -> list[Path]:
 
     `folder` alone is listed if it holds a policy.json or has no folder `0`. Raises `ValueError` if a number is missing.
     """
-    if os.path.exists(policy_json(folder)) or not os.path.isdir(folder / "0"):  # `Path.exists` raises at a long name
+    has_policy = os.path.exists(policy_json_path(folder))  # `Path.exists` raises at a long name
+    if has_policy or not os.path.isdir(folder / "0"):
         return [folder]
     numbers = sorted(int(member.name) for member in folder.iterdir() if member.name.isdecimal())
     if numbers != list(range(len(numbers))):

@@ -96,7 +96,7 @@ def tensors_to_layers(tensors: Mapping[str, np.ndarray], prefix: str = "") -> La
     return [(tensors[f"{prefix}{k}.weight"], tensors[f"{prefix}{k}.bias"]) for k in numbers]
 
 
-def policy_json(path: Path) -> Path:
+def policy_json_path(path: Path) -> Path:
     """Return the path of a policy's JSON file, given its folder, the file itself, or the file of its weights."""
     if os.path.isdir(path):  # `Path.is_dir` raises if a name is too long
         return path / "policy.json"
@@ -138,7 +138,7 @@ def _find_advice(path: Path) -> str:
     run is training, the advice is to wait; in all other cases the text is empty.
     """
     is_run = os.path.isdir(path / CHECKPOINTS) or os.path.exists(path / CURVE)
-    if not is_run or os.path.exists(policy_json(path)):
+    if not is_run or os.path.exists(policy_json_path(path)):
         return ""
     if is_locked(path):
         return "; its run is training: wait for its first checkpoint, or stop it with Ctrl-C, which writes one"
@@ -150,9 +150,9 @@ def _read_policy(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise ValueError("there is no such file or run folder")
     if path.suffix == SUFFIX and path.stem != "policy":
         return _extract_policy(read_checkpoint(path))
-    if path.is_dir() and not policy_json(path).exists() and list_checkpoints(path):
+    if path.is_dir() and not policy_json_path(path).exists() and list_checkpoints(path):
         return _extract_policy(load_checkpoint(path, report=print_error))
-    file = policy_json(path)
+    file = policy_json_path(path)
     metadata = json.loads(file.read_text())
     content = file.with_suffix(SUFFIX).read_bytes()
     checksum = sha256(content).hexdigest()

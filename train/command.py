@@ -13,7 +13,7 @@ from rich.console import Console
 
 from agents.arena.evaluate import build_tables
 from agents.checkpoint_file import list_checkpoints
-from agents.policy_file import policy_json
+from agents.policy_file import policy_json_path
 from agents.tools.command import python_command
 from agents.tools.files import UserError, lock_folder, write_json
 from agents.tools.options import read_settings
@@ -127,7 +127,7 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     config = replace(config, threads=threads, total_timesteps=total or before, **_take_from_command(given, config))
     trainer = _create_trainer(config, folder)
     report = lambda text: _print(console, text)  # noqa: E731
-    if list_checkpoints(folder) or policy_json(folder).exists():
+    if list_checkpoints(folder) or policy_json_path(folder).exists():
         trainer.restore(report)
     else:
         report(f"{folder} has no checkpoint yet: it starts from the beginning")
