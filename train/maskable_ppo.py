@@ -5,8 +5,6 @@ PPO with an entropy bonus is as strong as methods made for imperfect information
 """
 
 import time
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -16,12 +14,12 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from agents.checkpoint_file import load_checkpoint
 from agents.network import NetworkPlayer
-from agents.policy_file import Layers, layers_to_tensors, tensors_to_layers
+from agents.policy_file import layers_to_tensors, tensors_to_layers
 from agents.tools.settings import check_at_least, check_not_negative, check_positive, require
 from felicity_env import NUM_ACTIONS, OBS_SIZE, game_seed
 from felicity_env.learners import SingleLearnerGames
@@ -29,9 +27,8 @@ from felicity_env.observation import OBS_HIGH, OBS_LOW
 from train import storage
 from train.config import Config
 from train.initial_policy import load_initial_policy
-from train.networks import copy_layers
 from train.opponents import PAST, SELF, OpponentPool
-from train.trainer import Interrupt, Progress, Run, measure_curve
+from train.trainer import Interrupt, Progress, Trainer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,25 +144,21 @@ class SingleLearnerVecEnv(VecEnv):
         """Do nothing: the environments hold no resources."""
 
 
-class MaskablePPOTrainer:
+class MaskablePPOTrainer(Trainer):
     """Training run of MaskablePPO in progress: model, games and opponents."""
 
     config_class = MaskablePPOConfig
+    config: MaskablePPOConfig
     env_class = SingleLearnerVecEnv
 
     def __init__(self, config: MaskablePPOConfig, folder: Path) -> None:
-        self.config = config
-        self.run = Run(config, folder, activation="tanh")
+        super().__init__(config, folder, activation="tanh")
         self.pool = OpponentPool(config.weights, num_past=config.num_past)
         # The model needs an environment, whose opponents need a policy before the model has one: they start with zeros.
         blank = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
         self.pool.update(self.run.create_player(blank))
-        self.updates = 0
         self.env = self._create_env(restarted_at=0)
         self.model = build_model(config, self.env)
-        policy: Any = self.model.policy
-        self.actor = nn.Sequential(*policy.mlp_extractor.policy_net, policy.action_net)
-        self.critic = nn.Sequential(*policy.mlp_extractor.value_net, policy.value_net)
         if start := load_initial_policy(config, folder, activation=self.run.activation):
             start.copy_to(self.actor, self.critic)
 
@@ -180,67 +173,46 @@ class MaskablePPOTrainer:
         return self.env_class(games, reward_scale=self.config.reward_scale)
 
     @property
-    def timesteps(self) -> int:
-        """Number of decisions that the training run has learned from so far."""
-        return self.model.num_timesteps
+    def actor(self) -> nn.Sequential:
+        policy: Any = self.model.policy
+        return nn.Sequential(*policy.mlp_extractor.policy_net, policy.action_net)
 
-    def learn(self, progress: Progress) -> bool:
-        """Train until the run is complete or the user stops it, and then write a checkpoint.
-
-        Returns False if the user stopped the run, and True if the run is complete.
-        """
-        left = self.config.total_timesteps - self.timesteps
-        with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
-            self.model.set_logger(logger)
-            if left > 0:
-                callback = _TrainingCallback(self, progress, interrupt)
-                model: Any = self.model  # its annotations do not allow None, with which the callback logs
-                reset = self.timesteps == 0
-                model.learn(left, callback=callback, reset_num_timesteps=reset, log_interval=None)
-                self.model.num_timesteps = callback.learned
-            if not self.run.has_curve_point(self.timesteps):
-                measure_curve(self, progress, interrupt, logger)
-            self.save()
-        return not interrupt.is_requested
-
-    def layers(self) -> Layers:
-        """Return copies of the weights and biases of the policy network's layers."""
-        return copy_layers(self.actor)
-
-    def critic_layers(self) -> Layers:
-        """Return copies of the weights and biases of the critic's layers."""
-        return copy_layers(self.critic)
+    @property
+    def critic(self) -> nn.Sequential:
+        policy: Any = self.model.policy
+        return nn.Sequential(*policy.mlp_extractor.value_net, policy.value_net)
 
     def player(self) -> NetworkPlayer:
         """Return the current policy as a player."""
         return self.run.create_player(self.layers())
 
-    def save(self) -> None:
-        """Write a checkpoint to the run folder, without the games in progress: a resumed run begins new games."""
+    def run_iterations(self, progress: Progress, interrupt: Interrupt, logger: Logger) -> None:
+        """Let the model play and learn in turns until the run is complete or the user stops it."""
+        left = self.config.total_timesteps - self.timesteps
+        if left <= 0:
+            return
+        model: Any = self.model  # its annotations do not allow None, with which the callback logs
+        model.set_logger(logger)
+        model.num_timesteps = self.timesteps
+        callback = _TrainingCallback(self, progress, interrupt)
+        model.learn(left, callback=callback, reset_num_timesteps=self.timesteps == 0, log_interval=None)
+
+    def collect_state(self) -> storage.Arrays:
+        """Return the state of the run, without the games in progress: a resumed run begins new games."""
         arrays = storage.tensors_to_arrays("policy.", self.model.policy.state_dict())
         arrays |= storage.optimizer_to_arrays(self.model.policy.optimizer)
         for k, layers in enumerate(self.pool.past_layers()):
             arrays |= layers_to_tensors(layers, f"past.{k}.")
-        arrays["torch_random"] = torch.get_rng_state().numpy()
-        self.run.save(arrays, self.layers(), self.critic_layers(), timesteps=self.timesteps, updates=self.updates)
+        return arrays | {"torch_random": torch.get_rng_state().numpy()}
 
-    def restore(self, report: Callable[[str], Any]) -> None:
-        """Restore the training run from the newest undamaged checkpoint in its folder.
-
-        report: function that is called with a line of text for each damaged checkpoint, and if the number of threads
-        differs. Raises `UserError` if no checkpoint is undamaged, or if the chosen one does not fit the settings of the
-        run.
-        """
-        arrays, metadata = load_checkpoint(self.run.folder, report=report)
-        with storage.explain_mismatch(self.run.folder):
-            self.run.restore(metadata, report)
-            self.model.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
-            storage.restore_optimizer(self.model.policy.optimizer, arrays)
-            self.pool.update(self.player())
-            past = [tensors_to_layers(arrays, f"past.{k}.") for k in range(len(self.pool.past))]
-            self.pool.restore_past([self.run.create_player(layers) for layers in past])
-            self.updates, self.model.num_timesteps = metadata["updates"], metadata["timesteps"]
-            torch.set_rng_state(torch.from_numpy(arrays["torch_random"]))
+    def restore_state(self, arrays: storage.Arrays) -> None:
+        """Restore what `collect_state` returned, and begin new games."""
+        self.model.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
+        storage.restore_optimizer(self.model.policy.optimizer, arrays)
+        self.pool.update(self.player())
+        past = [tensors_to_layers(arrays, f"past.{k}.") for k in range(len(self.pool.past))]
+        self.pool.restore_past([self.run.create_player(layers) for layers in past])
+        torch.set_rng_state(torch.from_numpy(arrays["torch_random"]))
         self.env = self._create_env(restarted_at=self.timesteps)
         self.model.set_env(self.env)
 
@@ -274,13 +246,13 @@ class _TrainingCallback(BaseCallback):
     def __init__(self, trainer: MaskablePPOTrainer, progress: Progress, interrupt: Interrupt) -> None:
         super().__init__()
         self.trainer, self.progress, self.interrupt = trainer, progress, interrupt
-        self.learned = trainer.timesteps  # decisions; the model also counts those of an interrupted rollout
         self._play_share, self._clock, self._played = 0.5, time.monotonic(), 0.0  # play as a fraction of the work
         self._gradient_steps, self._logged = 0, trainer.updates
         trainer.model.policy.optimizer.register_step_post_hook(self._count_gradient_step)
 
     def _on_step(self) -> bool:
-        self.progress.advance_to(self.learned, self._play_share * (self.num_timesteps - self.learned))
+        learned = self.trainer.timesteps  # `num_timesteps` also counts the decisions of this rollout
+        self.progress.advance_to(learned, self._play_share * (self.num_timesteps - learned))
         self.interrupt.when = "at once"
         return not self.interrupt.is_requested
 
@@ -293,7 +265,7 @@ class _TrainingCallback(BaseCallback):
         self._gradient_steps += 1
         done = self._gradient_steps * config.batch_size / (config.rollout_size * config.update_epochs)
         part = self._play_share + (1 - self._play_share) * min(1.0, done)
-        self.progress.advance_to(self.learned - config.rollout_size, part * config.rollout_size)
+        self.progress.advance_to(self.trainer.timesteps - config.rollout_size, part * config.rollout_size)
         seconds = time.monotonic() - self._clock - self._played  # since the update began
         self.interrupt.when = f"after this update, in about {max(0.0, 1 / done - 1) * seconds:.0f} s"
 
@@ -311,7 +283,7 @@ class _TrainingCallback(BaseCallback):
             trainer.pool.remember(newest, trainer.updates // config.remember_every)
         self._set_schedule()
         if trainer.run.is_curve_due(trainer.timesteps):
-            measure_curve(trainer, self.progress, self.interrupt, self.logger)
+            trainer.measure_curve(self.progress, self.interrupt, self.logger)
             trainer.save()
         elif trainer.run.is_save_due():
             trainer.save()
@@ -334,7 +306,7 @@ class _TrainingCallback(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         self._played = time.monotonic() - self._clock
-        self.learned = self.num_timesteps
+        self.trainer.timesteps = self.num_timesteps
         self.trainer.updates += 1
         self.interrupt.when = "after this update"
 

@@ -1,8 +1,8 @@
 """Training by self-play with PPO, in which all seats of a game can learn: `python -m train selfplay`.
 
-`SelfplayTrainer.learn` repeats three steps: `collect_rollout` plays `num_steps` decisions in every game, `prepare_data`
-computes advantages, and `update_policy` makes passes of gradient descent. PPO with an entropy bonus is as strong as
-methods made for imperfect information (arXiv:2502.08938).
+`SelfplayTrainer.run_iteration` has three steps: `collect_rollout` plays `num_steps` decisions in every game,
+`prepare_data` computes advantages, and `update_policy` makes passes of gradient descent. PPO with an entropy bonus is
+as strong as methods made for imperfect information (arXiv:2502.08938).
 
 All randomness is computed from counters: an action depends on the seed of its game, the seat and the index of the
 decision; the order of the data depends on the index of the update. A checkpoint therefore needs no state of a random
@@ -11,7 +11,6 @@ generator. On a CPU a resumed run computes the same numbers, bit for bit, as a r
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,10 +20,9 @@ import torch
 from stable_baselines3.common.logger import Logger
 from torch import Tensor, nn
 
-from agents.checkpoint_file import list_below, load_checkpoint
+from agents.checkpoint_file import list_below
 from agents.compiled import HEURISTICS
 from agents.layouts import LAYOUTS
-from agents.policy_file import Layers
 from agents.tools.files import UserError
 from agents.tools.settings import check_at_least, check_not_negative, check_positive, check_range, require
 from felicity_env.game import PASS
@@ -34,13 +32,13 @@ from train.compilation import choose_compilation
 from train.config import Config, choose_device
 from train.cuda_graphs import GraphedFunction
 from train.initial_policy import load_initial_policy
-from train.networks import ACTIVATION, ActorCritic, copy_layers, masked_log_softmax
+from train.networks import ACTIVATION, ActorCritic, masked_log_softmax
 from train.opponents import SELF
 from train.own_games import OwnGames
 from train.priors import PRIORS, prior_logits
 from train.rollout import Rollout
 from train.shards import ShardedGames
-from train.trainer import Interrupt, Progress, Run, measure_curve
+from train.trainer import Interrupt, Progress, Trainer
 
 _VALUES_AT_ONCE = {"cpu": 16384, "cuda": 262144}
 
@@ -139,14 +137,14 @@ class SelfplayConfig(Config):
         return replace(self, precision=choose_precision(self.precision, choose_device(self.device)))
 
 
-class SelfplayTrainer:
+class SelfplayTrainer(Trainer):
     """Self-play training run in progress: networks, optimiser, games and opponents."""
 
     config_class = SelfplayConfig
+    config: SelfplayConfig
 
     def __init__(self, config: SelfplayConfig, folder: Path) -> None:
-        self.config = config
-        self.run = Run(config, folder, activation=ACTIVATION)
+        super().__init__(config, folder, activation=ACTIVATION)
         self.threads = self.run.threads
         self.device = choose_device(config.device)
         self.dtype = getattr(torch, choose_precision(config.precision, self.device))
@@ -161,7 +159,6 @@ class SelfplayTrainer:
         is_compiled = choose_compilation(config.torch_compile, on_gpu=self.uses_graphs)
         self._compute_terms_fast = torch.compile(self._compute_terms) if is_compiled else self._compute_terms
         self._graphed_step = GraphedFunction(self.optimize_minibatch)
-        self.timesteps = self.updates = 0
         self._seconds_an_iteration = 0.0
         self._games_to_save = self.games.clone()  # as they were at the beginning of the iteration
         self._expected, self._play_share = float(config.rollout_size), 0.3  # decisions and work of an iteration
@@ -197,13 +194,13 @@ class SelfplayTrainer:
         )
         return networks.to(self.device)
 
-    def layers(self) -> Layers:
-        """Return copies of the weights and biases of the policy network's layers."""
-        return copy_layers(self._chosen.actor)
+    @property
+    def actor(self) -> nn.Sequential:
+        return self._chosen.actor
 
-    def critic_layers(self) -> Layers:
-        """Return copies of the weights and biases of the critic's layers."""
-        return copy_layers(self._chosen.critic)
+    @property
+    def critic(self) -> nn.Sequential:
+        return self._chosen.critic
 
     @property
     def _chosen(self) -> ActorCritic:
@@ -212,31 +209,22 @@ class SelfplayTrainer:
 
     # --- the loop ---
 
-    def learn(self, progress: Progress) -> bool:
-        """Train until the run is complete or the user stops it, and then write a checkpoint.
-
-        Returns False if the user stopped the run, and True if the run is complete.
-        """
-        config = self.config
+    def run_iterations(self, progress: Progress, interrupt: Interrupt, logger: Logger) -> None:
+        """Play and learn in turns until the run is complete or the user stops it; also measure, log and save."""
         self.run.count_time()
-        with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
-            self._is_stopped = lambda: interrupt.is_requested
-            self._show_part = lambda part: self._show_progress(progress, interrupt, part)
+        self._is_stopped = lambda: interrupt.is_requested
+        self._show_part = lambda part: self._show_progress(progress, interrupt, part)
+        self._measure_if_due(progress, interrupt, logger)
+        while self.timesteps < self.config.total_timesteps and not interrupt.is_requested:
+            if values := self.run_iteration():
+                for name, value in values.items():
+                    logger.record(name, value)
+                logger.dump(self.timesteps)
+            progress.advance_to(self.timesteps)
             self._measure_if_due(progress, interrupt, logger)
-            while self.timesteps < config.total_timesteps and not interrupt.is_requested:
-                if values := self.run_iteration():
-                    for name, value in values.items():
-                        logger.record(name, value)
-                    logger.dump(self.timesteps)
-                progress.advance_to(self.timesteps)
-                self._measure_if_due(progress, interrupt, logger)
-                if self.updates % config.save_every == 0 or self.run.is_save_due():
-                    self.save()
-            if not self.run.has_curve_point(self.timesteps):
-                measure_curve(self, progress, interrupt, logger)
-            self.save()
-            self.games.close()
-        return not interrupt.is_requested
+            if self.updates % self.config.save_every == 0 or self.run.is_save_due():
+                self.save()
+        self.games.close()
 
     def _show_progress(self, progress: Progress, interrupt: Interrupt, part: float) -> None:
         """Show in the progress bar that a fraction `part` of the work of the current iteration is done.
@@ -253,7 +241,7 @@ class SelfplayTrainer:
 
     def _measure_if_due(self, progress: Progress, interrupt: Interrupt, logger: Logger) -> None:
         if self.run.is_curve_due(self.timesteps):
-            measure_curve(self, progress, interrupt, logger)
+            self.measure_curve(progress, interrupt, logger)
 
     def run_iteration(self) -> dict[str, float]:
         """Play a rollout and update the policy with its data; return values for the training log.
@@ -442,32 +430,22 @@ class SelfplayTrainer:
 
     # --- checkpoints ---
 
-    def save(self) -> None:
-        """Write a checkpoint to the run folder, with everything on which the rest of the run depends."""
+    def collect_state(self) -> storage.Arrays:
+        """Return everything on which the rest of the run depends, as named arrays."""
         arrays = storage.tensors_to_arrays("policy.", self.policy.state_dict())
         arrays |= storage.tensors_to_arrays("average.", self.average.state_dict())
         arrays |= storage.tensors_to_arrays("mean.", self.mean.state_dict())
         arrays |= storage.optimizer_to_arrays(self.optimizer)
-        arrays |= storage.tensors_to_arrays("games.", self._games_to_save)
-        self.run.save(arrays, self.layers(), self.critic_layers(), timesteps=self.timesteps, updates=self.updates)
+        return arrays | storage.tensors_to_arrays("games.", self._games_to_save)
 
-    def restore(self, report: Callable[[str], Any]) -> None:
-        """Restore the training run from the newest undamaged checkpoint in its folder.
-
-        report: function that is called with a line of text for each damaged checkpoint, and if the number of threads
-        differs. Raises `UserError` if no checkpoint is undamaged, or if the chosen one does not fit the settings of the
-        run.
-        """
-        arrays, metadata = load_checkpoint(self.run.folder, report=report)
-        with storage.explain_mismatch(self.run.folder):
-            self.run.restore(metadata, report)
-            self.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
-            self.average.load_state_dict(storage.arrays_to_tensors("average.", arrays))
-            self.mean.load_state_dict(storage.arrays_to_tensors("mean.", arrays))
-            storage.restore_optimizer(self.optimizer, arrays)
-            self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
-            self.games.restore(list_below("games.", arrays))
-            self._graphed_step = GraphedFunction(self.optimize_minibatch)  # the optimiser has other tensors now
+    def restore_state(self, arrays: storage.Arrays) -> None:
+        """Restore what `collect_state` returned."""
+        self.policy.load_state_dict(storage.arrays_to_tensors("policy.", arrays))
+        self.average.load_state_dict(storage.arrays_to_tensors("average.", arrays))
+        self.mean.load_state_dict(storage.arrays_to_tensors("mean.", arrays))
+        storage.restore_optimizer(self.optimizer, arrays)
+        self.games.restore(list_below("games.", arrays))
+        self._graphed_step = GraphedFunction(self.optimize_minibatch)  # the optimiser has other tensors now
         self._games_to_save = self.games.clone()
 
 

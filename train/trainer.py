@@ -5,13 +5,14 @@ import json
 import signal
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,10 +20,11 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from stable_baselines3.common.logger import KVWriter, Logger, make_output_format
+from torch import nn
 
 from agents.arena.estimates import estimate_share
 from agents.arena.matches import win_shares_against_copies
-from agents.checkpoint_file import CURVE, save_checkpoint
+from agents.checkpoint_file import CURVE, load_checkpoint, save_checkpoint
 from agents.network import NetworkPlayer
 from agents.own_code import load_own
 from agents.policy_file import CRITIC, POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
@@ -33,52 +35,16 @@ from agents.tools.seeds import SEEDS
 from felicity_env import OBSERVATION_VERSION, Batch, Player, Setup, game_seed
 from felicity_env.kernel import MAX_THREADS
 from felicity_env.setups import describe_setup, setup_name
+from train import storage
 from train.config import Config
 from train.curves import plot_learning_curve
+from train.networks import copy_layers
 from train.rollout import SPREAD_STEPS
-from train.storage import EVALUATION, POLICIES
 
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
 CURVE_INTERVALS = 10  # between the points of a learning curve, in a run without the setting `curve_every`
 CURVE_STREAM, FINAL_STREAM = 1, 2  # random streams of the learning curve and of the final evaluation
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
-
-
-class Trainer(Protocol):
-    """Interface that the trainers of all algorithms have; a trainer is a training run in progress."""
-
-    config_class: ClassVar[type[Config]]
-    run: "Run"
-
-    def __init__(self, config: Any, folder: Path) -> None: ...
-
-    @property
-    def timesteps(self) -> int:
-        """Number of decisions that the training run has learned from so far."""
-        ...
-
-    def learn(self, progress: "Progress") -> bool:
-        """Train until the run is complete or the user stops it, and then write a checkpoint.
-
-        Returns False if the user stopped the run, and True if the run is complete.
-        """
-        ...
-
-    def restore(self, report: Callable[[str], Any]) -> None:
-        """Restore the training run from the newest undamaged checkpoint in its folder.
-
-        report: function that is called with a line of text for each damaged checkpoint, and if the number of threads
-        differs. Raises `UserError` if no checkpoint is undamaged, or if the chosen one does not fit the settings of the
-        run.
-        """
-
-    def layers(self) -> Layers:
-        """Return copies of the weights and biases of the policy network's layers."""
-        ...
-
-    def critic_layers(self) -> Layers:
-        """Return copies of the weights and biases of the critic's layers."""
-        ...
 
 
 def prepare_process(threads: int | None) -> int:
@@ -281,7 +247,7 @@ class Run:
         return self.curve[-1]
 
     def _keep_policy(self, layers: Layers, critic: Layers, timesteps: int) -> None:
-        folder = self.folder / POLICIES / f"{timesteps:012d}"
+        folder = self.folder / storage.POLICIES / f"{timesteps:012d}"
         with explain_os_errors(f"cannot create {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
         save_policy(folder, layers, critic=critic, **self._list_facts(timesteps))
@@ -294,14 +260,14 @@ class Run:
         results = self._evaluate(player, num_deals=self.config.evaluation_deals, stream=FINAL_STREAM)
         self.count_time()
         evaluation = {"results": results, "minutes": round(self.seconds / 60, 2), **provenance()}
-        write_json(self.folder / EVALUATION, evaluation)
+        write_json(self.folder / storage.EVALUATION, evaluation)
         return results
 
     def read_evaluation(self) -> list[dict[str, Any]]:
         """Read the results of the final evaluation; return [] if they or the policy are missing or damaged."""
         try:
             load_policy(self.folder)
-            return json.loads((self.folder / EVALUATION).read_text())["results"]
+            return json.loads((self.folder / storage.EVALUATION).read_text())["results"]
         except (OSError, ValueError, KeyError, TypeError):
             return []
 
@@ -454,15 +420,90 @@ class Interrupt:
             signal.signal(number, handler)
 
 
-def measure_curve(trainer: Any, progress: Progress, interrupt: Interrupt, logger: Logger) -> None:
-    """Add a point to the learning curve of a trainer's run, unless the user has requested a stop, and show it.
+# --- trainers ---------------------------------------------------------------------------------------------------------
 
-    A resumed run measures a point that was left out for a stop, with the same policy and therefore the same result.
+
+class Trainer(ABC):
+    """Training run in progress; the trainer of each algorithm is derived from this class.
+
+    timesteps: number of decisions that the run has learned from so far. updates: number of updates so far. actor,
+    critic: networks that are measured and kept, layers with activation functions between them.
     """
-    if interrupt.is_requested:
-        return
-    interrupt.when = "after this point of the learning curve"
-    with report_waiting("measuring a point of the learning curve", progress.print):
-        point = trainer.run.add_to_curve(trainer.layers(), trainer.critic_layers(), trainer.timesteps, logger)
-    progress.show_strength(point)
-    interrupt.when = "soon"
+
+    config_class: ClassVar[type[Config]]
+
+    def __init__(self, config: Any, folder: Path, *, activation: str) -> None:
+        self.config = config
+        self.run = Run(config, folder, activation=activation)
+        self.timesteps = self.updates = 0
+
+    @property
+    @abstractmethod
+    def actor(self) -> nn.Sequential: ...
+
+    @property
+    @abstractmethod
+    def critic(self) -> nn.Sequential: ...
+
+    @abstractmethod
+    def run_iterations(self, progress: Progress, interrupt: Interrupt, logger: Logger) -> None:
+        """Play and learn in turns until the run is complete or the user stops it."""
+
+    @abstractmethod
+    def collect_state(self) -> storage.Arrays:
+        """Return the state of the run as named arrays for a checkpoint, without what is stored for every algorithm."""
+
+    @abstractmethod
+    def restore_state(self, arrays: storage.Arrays) -> None:
+        """Restore what `collect_state` returned; `timesteps` and `updates` are already restored."""
+
+    def learn(self, progress: Progress) -> bool:
+        """Train until the run is complete or the user stops it, and then write a checkpoint.
+
+        Returns False if the user stopped the run, and True if the run is complete.
+        """
+        with closing(self.run.create_logger(self.timesteps)) as logger, Interrupt(progress) as interrupt:
+            self.run_iterations(progress, interrupt, logger)
+            if not self.run.has_curve_point(self.timesteps):
+                self.measure_curve(progress, interrupt, logger)
+            self.save()
+        return not interrupt.is_requested
+
+    def measure_curve(self, progress: Progress, interrupt: Interrupt, logger: Logger) -> None:
+        """Add a point to the learning curve, unless the user has requested a stop, and show it.
+
+        A resumed run measures a point that was left out for a stop, with the same policy and therefore the same result.
+        """
+        if interrupt.is_requested:
+            return
+        interrupt.when = "after this point of the learning curve"
+        with report_waiting("measuring a point of the learning curve", progress.print):
+            point = self.run.add_to_curve(self.layers(), self.critic_layers(), self.timesteps, logger)
+        progress.show_strength(point)
+        interrupt.when = "soon"
+
+    def layers(self) -> Layers:
+        """Return copies of the weights and biases of the policy network's layers."""
+        return copy_layers(self.actor)
+
+    def critic_layers(self) -> Layers:
+        """Return copies of the weights and biases of the critic's layers."""
+        return copy_layers(self.critic)
+
+    def save(self) -> None:
+        """Write a checkpoint to the run folder."""
+        arrays, networks = self.collect_state(), (self.layers(), self.critic_layers())
+        self.run.save(arrays, *networks, timesteps=self.timesteps, updates=self.updates)
+
+    def restore(self, report: Callable[[str], Any]) -> None:
+        """Restore the training run from the newest undamaged checkpoint in its folder.
+
+        report: function that is called with a line of text for each damaged checkpoint, and if the number of threads
+        differs. Raises `UserError` if no checkpoint is undamaged, or if the chosen one does not fit the settings of the
+        run.
+        """
+        arrays, metadata = load_checkpoint(self.run.folder, report=report)
+        with storage.explain_mismatch(self.run.folder):
+            self.run.restore(metadata, report)
+            self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
+            self.restore_state(arrays)

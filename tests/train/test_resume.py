@@ -211,7 +211,7 @@ def test_a_restored_trainer_holds_what_was_saved(tmp_path):
     trainer = MaskablePPOTrainer(config, tmp_path)
     for k in range(3):
         trainer.pool.remember(trainer.run.create_player([(layer + k, bias + k) for layer, bias in trainer.layers()]), k)
-    trainer.run.curve, trainer.updates, trainer.model.num_timesteps = [{"timesteps": 64}], 7, 2048
+    trainer.run.curve, trainer.updates, trainer.timesteps = [{"timesteps": 64}], 7, 2048
     trainer.save()
     restored = MaskablePPOTrainer(config, tmp_path)
     with torch.no_grad():
