@@ -14,13 +14,13 @@ from agents.compiled import HEURISTICS, select_compiled
 from agents.tools.files import UserError
 from felicity_env import game_seed
 from felicity_env.cuda import Batch
+from felicity_env.cuda.device import find_gpu
 from felicity_env.game import MAX_SEATS
 from felicity_env.learners import NOT_COMPILED, CompiledLoop
 from train import gpu_kernels as kernels
 from train.cuda_graphs import GraphedFunction
 from train.opponents import OpponentPool
-from train.own_games import GAMES_STREAM
-from train.rollout import ORDER_STREAM, SPREAD_STEPS, Learner
+from train.rollout import GAMES_STREAM, ORDER_STREAM, Learner, create_games
 
 
 class GpuRollout:
@@ -86,10 +86,7 @@ class GpuGames:
     def __init__(self, config: Any, networks: str, *, uses_graphs: bool) -> None:
         self.config, self.uses_graphs = config, uses_graphs
         self._graphed_rollout: GraphedFunction | None = None
-        self.batch = self._create_batch()
-        if networks == "cuda" and self.batch.device.type != "cuda":
-            raise UserError("--games cuda in Numba's simulator needs --device cpu")
-        self.batch.play_random(SPREAD_STEPS)
+        self.batch = self._create_batch(networks)
         self._pool, self._loop = self._create_pool(), self._create_loop()
         self._arrays = self.batch.arrays, self.batch.settings, self._loop, self._pool
         self.rollout = GpuRollout(config, self.batch, networks)
@@ -97,12 +94,12 @@ class GpuGames:
         self._launch(kernels.begin, *self._arrays)
         self.batch.show()
 
-    def _create_batch(self) -> Batch:
-        config = self.config
-        seed = game_seed(config.seed, GAMES_STREAM, 0)
-        options = {"reward": config.reward, "open_mice": config.open_mice}
+    def _create_batch(self, networks: str) -> Batch:
         try:
-            return Batch(config.num_envs, setup=config.setups_by_game, seed=seed, check="later", **options)
+            if networks == "cuda" and find_gpu(0).device.type != "cuda":
+                raise UserError("--games cuda in Numba's simulator needs --device cpu")
+            seed = game_seed(self.config.seed, GAMES_STREAM, 0)
+            return create_games(Batch, self.config, seed=seed, check="later")
         except RuntimeError as error:
             if "felicity_env.cuda" not in str(error):
                 raise

@@ -21,13 +21,14 @@ from torch import nn
 from agents.network import NetworkPlayer
 from agents.policy_file import layers_to_tensors, tensors_to_layers
 from agents.tools.settings import check_at_least, check_not_negative, check_positive, require
-from felicity_env import NUM_ACTIONS, OBS_SIZE, game_seed
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, game_seed
 from felicity_env.learners import SingleLearnerGames
 from felicity_env.observation import OBS_HIGH, OBS_LOW
 from train import storage
 from train.config import Config
 from train.initial_policy import load_initial_policy
 from train.opponents import PAST, SELF, OpponentPool
+from train.rollout import GAMES_STREAM, create_games
 from train.trainer import Interrupt, Progress, Trainer
 
 
@@ -168,7 +169,7 @@ class MaskablePPOTrainer(Trainer):
         restarted_at: number of decisions learned from so far. The seed of the new games depends on it, so that a
         resumed run does not repeat games.
         """
-        batch = self.run.create_games(game_seed(self.config.seed, 0, restarted_at))
+        batch = create_games(Batch, self.config, seed=game_seed(self.config.seed, GAMES_STREAM, restarted_at))
         games = self.pool.begin_single_learner_games(batch)
         return self.env_class(games, reward_scale=self.config.reward_scale)
 

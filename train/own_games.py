@@ -7,20 +7,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from felicity_env import game_seed
+from felicity_env import Batch, game_seed
 from train.opponents import OpponentPool
-from train.rollout import Learner, Rollout
+from train.rollout import GAMES_STREAM, Learner, Rollout, create_games
 from train.sampling import sample
-from train.trainer import Run
-
-GAMES_STREAM = 0  # index of the random stream from a run's seed
 
 
 class OwnGames:
     """Games of a training run that the learner plays itself. config: settings of the run. threads: of a step."""
 
-    def __init__(self, config: Any, run: Run, threads: int) -> None:
-        self.batch = run.create_games(game_seed(config.seed, GAMES_STREAM, 0), threads=threads)
+    def __init__(self, config: Any, threads: int) -> None:
+        self.batch = create_games(Batch, config, seed=game_seed(config.seed, GAMES_STREAM, 0), threads=threads)
         self.games = OpponentPool(config.weights, num_learners=config.num_learners).begin_games(self.batch)
         self.threads = threads
 

@@ -1,7 +1,7 @@
 """Rollouts (data of games played for training): their storage, and rewards that are shared."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -9,14 +9,30 @@ from torch import Tensor
 
 from felicity_env import NUM_ACTIONS, OBS_SIZE
 from felicity_env.advantages import compute_advantages
+from felicity_env.base_batch import BaseBatch
 from felicity_env.game import MAX_SEATS
 from felicity_env.kernel import kernel
 from felicity_env.learners import LEARNER, LearningGames
 from train.config import Config
 
+GAMES_STREAM, ORDER_STREAM = 0, 1  # indices of the random streams from a run's seed
 SPREAD_STEPS = 97  # number of random decisions in the first games, so that not all are in the same round
-ORDER_STREAM = 1  # index of the random stream from a run's seed
 Choose = Callable[[], tuple[np.ndarray, np.ndarray]]
+BatchT = TypeVar("BatchT", bound=BaseBatch[Any])
+
+
+def create_games(
+    kind: type[BatchT], config: Config, *, seed: int, num_games: int | None = None, **options: Any
+) -> BatchT:
+    """Create games to learn from, and play some random decisions in them, so that not all are in the same round.
+
+    kind: class of the batch. config: settings of the run. num_games: number of games, by default all of the run.
+    options: further arguments of the class.
+    """
+    setups = config.setups_by_game[:num_games]
+    batch = kind(len(setups), setup=setups, seed=seed, reward=config.reward, open_mice=config.open_mice, **options)
+    batch.play_random(SPREAD_STEPS)
+    return batch
 
 
 class Learner(Protocol):

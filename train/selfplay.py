@@ -173,7 +173,7 @@ class SelfplayTrainer(Trainer):
 
             games = GpuGames(config, self.device, uses_graphs=self.uses_graphs)
             return games, games.rollout
-        games = ShardedGames(config) if config.shards else OwnGames(config, self.run, self.threads)
+        games = ShardedGames(config) if config.shards else OwnGames(config, self.threads)
         return games, Rollout(config, dtype=self.dtype, device=self.device)
 
     def _create_optimizer(self) -> torch.optim.Adam:

@@ -24,10 +24,8 @@ from felicity_env.learners import LearningGames
 from train.config import Config
 from train.networks import ACTIVATION, copy_layers
 from train.opponents import PAST, SELF, OpponentPool
-from train.rollout import SPREAD_STEPS, Learner, Rollout
+from train.rollout import GAMES_STREAM, Learner, Rollout, create_games
 from train.sampling import sample
-
-GAMES_STREAM = 0  # index of the random stream from a run's seed; a shard has the stream of its number in it
 
 
 class ShardTask(NamedTuple):
@@ -58,15 +56,8 @@ class Shard:
     """Games of one shard, with the opponents of the run in them. config: settings of the run. size: number of games."""
 
     def __init__(self, config: Any, number: int, size: int) -> None:
-        setups = [config.setups_by_game[game % len(config.setups_by_game)] for game in range(size)]
-        self.batch = Batch(
-            size,
-            setup=setups,
-            seed=game_seed(game_seed(config.seed, GAMES_STREAM, 0), number, 0),
-            reward=config.reward,
-            open_mice=config.open_mice,
-        )
-        self.batch.play_random(SPREAD_STEPS)
+        seed = game_seed(game_seed(config.seed, GAMES_STREAM, 0), number, 0)
+        self.batch = create_games(Batch, config, seed=seed, num_games=size)
         pool = OpponentPool(config.weights, num_learners=config.num_learners)
         self.games: LearningGames = pool.begin_games(self.batch)
 

@@ -32,14 +32,13 @@ from agents.tools.files import check_same_settings, explain_os_errors, write_jso
 from agents.tools.progress import SECONDS_A_LINE, format_duration
 from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
-from felicity_env import OBSERVATION_VERSION, Batch, Player, Setup, game_seed
+from felicity_env import OBSERVATION_VERSION, Player, Setup, game_seed
 from felicity_env.kernel import MAX_THREADS
 from felicity_env.setups import describe_setup, setup_name
 from train import storage
 from train.config import Config
 from train.curves import plot_learning_curve
 from train.networks import copy_layers
-from train.rollout import SPREAD_STEPS
 
 YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
 CURVE_INTERVALS = 10  # between the points of a learning curve, in a run without the setting `curve_every`
@@ -118,24 +117,6 @@ class Run:
         self.seconds = 0.0
         self.threads = prepare_process(config.threads)
         self._clock = self._last_save = time.monotonic()
-
-    def create_games(self, seed: int, *, threads: int = 1) -> Batch:
-        """Create the games to learn from, and play some random decisions in them.
-
-        After these decisions, not all games are in the same round. seed: seed of the games. threads: number of CPU
-        threads.
-        """
-        config = self.config
-        batch = Batch(
-            config.num_envs,
-            setup=config.setups_by_game,
-            seed=seed,
-            reward=config.reward,
-            open_mice=config.open_mice,
-            threads=threads,
-        )
-        batch.play_random(SPREAD_STEPS)
-        return batch
 
     def create_logger(self, timesteps: int) -> Logger:
         """Create a logger that writes CSV and TensorBoard files and calls the function `log_to`, if there is one.
