@@ -12,7 +12,7 @@ from felicity_env.game import MAX_BID, NUM_ACTIONS, PASS
 from felicity_env.kernel import kernel
 from felicity_env.observation import AT, MICE_SCALE, OBSERVATION_VERSION
 from felicity_env.player import View
-from felicity_env.random_stream import split, uniform
+from felicity_env.random_stream import uniform
 
 
 def forward(
@@ -83,26 +83,10 @@ def _write_uniforms(random_bits, out):
         out[k] = uniform(random_bits[k])
 
 
-@kernel
-def _write_split_uniforms(seeds, part, out):
-    for k in range(len(seeds)):
-        out[k] = uniform(split(seeds[k], part))
-
-
 def to_uniforms(random_bits: np.ndarray) -> np.ndarray:
     """Convert random bits, uint64 [B], to uniform numbers in [0, 1), float64 [B]."""
     out = np.empty(len(random_bits))
     _write_uniforms(random_bits, out)
-    return out
-
-
-def draw_uniforms(seeds: np.ndarray, part: int) -> np.ndarray:
-    """Draw a uniform number in [0, 1) from each of K seeds, float64 [K].
-
-    part: integer; with another value the same seeds give independent numbers.
-    """
-    out = np.empty(len(seeds))
-    _write_split_uniforms(seeds, part, out)
     return out
 
 

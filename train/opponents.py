@@ -14,7 +14,7 @@ import numpy as np
 import agents
 from agents.arena.games import describe_exception
 from agents.compiled import select_compiled
-from agents.network import NetworkPlayer, draw_uniforms
+from agents.network import NetworkPlayer
 from agents.policy_file import Layers
 from agents.registry import is_own
 from felicity_env import Batch, Player, View
@@ -110,19 +110,14 @@ class OpponentPool:
         weights = np.cumsum([mix.get(SELF, 0.0), *past_weights, *(mix[code] for code in codes)])
         self.thresholds = weights / weights[-1]  # sums of the opponents' shares
 
-    def _draw_players(self, game_seeds: np.ndarray) -> np.ndarray:
-        """Draw an opponent for each of K games; return the index of each opponent in the pool, integers [K].
-
-        Index 0 is the current policy. game_seeds: uint64 [K].
-        """
-        return self.thresholds.searchsorted(draw_uniforms(game_seeds, _SOURCE), side="right")
-
     def draw_opponents(self, game_seeds: np.ndarray) -> np.ndarray:
         """Draw one opponent for each of K games; return its index in the pool for every seat, [K, MAX_SEATS].
 
         All entries of a game are equal. Index 0 is the current policy. game_seeds: uint64 [K].
         """
-        return np.repeat(self._draw_players(game_seeds)[:, None], MAX_SEATS, axis=1)
+        seating = self.draw_seating(game_seeds, np.full(len(game_seeds), MAX_SEATS))
+        drawn = seating.max(axis=1).clip(0)  # all seats learn where the opponent is the current policy
+        return np.repeat(drawn[:, None], MAX_SEATS, axis=1)
 
     def draw_seating(self, game_seeds: np.ndarray, num_players: np.ndarray) -> np.ndarray:
         """Draw who plays in each seat of K games: the learner, or an opponent from the pool.

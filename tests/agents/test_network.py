@@ -6,10 +6,10 @@ import torch
 
 import agents
 from agents.mixture import REFERENCE
-from agents.network import NetworkPlayer, draw_uniforms, forward, sample_actions, take_best_actions, to_uniforms
+from agents.network import NetworkPlayer, forward, sample_actions, take_best_actions, to_uniforms
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch
 from felicity_env.game import MAX_BID, PASS, STATE
-from felicity_env.random_stream import split, uniform
+from felicity_env.random_stream import uniform
 from felicity_env.setups import STANDARD_PLAYERS
 from tests.support.helpers import auction, bid, draw_bits, make_view, play
 from tests.support.players import play_batch, small_net
@@ -87,8 +87,6 @@ def test_an_illegal_action_is_never_chosen_however_high_its_logit(uniform):
 def test_uniform_numbers_are_those_of_the_kernel():
     seeds = draw_bits(50)
     assert to_uniforms(seeds).tolist() == [uniform(seed) for seed in seeds]
-    for part in range(3):
-        assert draw_uniforms(seeds, part).tolist() == [uniform(np.uint64(split(seed, part))) for seed in seeds]
 
 
 def test_a_network_that_needs_open_mice_sees_them():
