@@ -1,7 +1,7 @@
 """Table of the training algorithms by name, `ALGORITHMS`.
 
 A new algorithm needs one line in the table and a module of its own. That module defines a class derived from
-`train.trainer.Trainer` and its `config_class`, a dataclass of settings derived from `train.config.Config`.
+`train.trainer.Trainer`, with a `config_class`, a dataclass of settings derived from `train.config.Config`.
 The module of an algorithm is imported only when the algorithm is used, because importing torch takes seconds.
 """
 

@@ -148,19 +148,19 @@ class SingleLearnerVecEnv(VecEnv):
 class MaskablePPOTrainer(Trainer):
     """Training run of MaskablePPO in progress: model, games and opponents."""
 
-    config_class = MaskablePPOConfig
+    config_class, activation = MaskablePPOConfig, "tanh"
     config: MaskablePPOConfig
     env_class = SingleLearnerVecEnv
 
     def __init__(self, config: MaskablePPOConfig, folder: Path) -> None:
-        super().__init__(config, folder, activation="tanh")
+        super().__init__(config, folder)
         self.pool = OpponentPool(config.weights, num_past=config.num_past)
         # The model needs an environment, whose opponents need a policy before the model has one: they start with zeros.
         blank = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
         self.pool.update(self.run.create_player(blank))
         self.env = self._create_env(restarted_at=0)
         self.model = build_model(config, self.env)
-        if start := load_initial_policy(config, folder, activation=self.run.activation):
+        if start := load_initial_policy(config, folder, activation=self.activation):
             start.copy_to(self.actor, self.critic)
 
     def _create_env(self, *, restarted_at: int) -> SingleLearnerVecEnv:

@@ -140,11 +140,11 @@ class SelfplayConfig(Config):
 class SelfplayTrainer(Trainer):
     """Self-play training run in progress: networks, optimiser, games and opponents."""
 
-    config_class = SelfplayConfig
+    config_class, activation = SelfplayConfig, ACTIVATION
     config: SelfplayConfig
 
     def __init__(self, config: SelfplayConfig, folder: Path) -> None:
-        super().__init__(config, folder, activation=ACTIVATION)
+        super().__init__(config, folder)
         self.threads = self.run.threads
         self.device = choose_device(config.device)
         self.dtype = getattr(torch, choose_precision(config.precision, self.device))

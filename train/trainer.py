@@ -407,15 +407,17 @@ class Interrupt:
 class Trainer(ABC):
     """Training run in progress; the trainer of each algorithm is derived from this class.
 
+    config_class: class of its settings. activation: name of the activation function in its policy network.
     timesteps: number of decisions that the run has learned from so far. updates: number of updates so far. actor,
     critic: networks that are measured and kept, layers with activation functions between them.
     """
 
     config_class: ClassVar[type[Config]]
+    activation: ClassVar[str]
 
-    def __init__(self, config: Any, folder: Path, *, activation: str) -> None:
+    def __init__(self, config: Any, folder: Path) -> None:
         self.config = config
-        self.run = Run(config, folder, activation=activation)
+        self.run = Run(config, folder, activation=self.activation)
         self.timesteps = self.updates = 0
 
     @property
