@@ -22,14 +22,9 @@ from agents.tools.startup import INTERRUPTED
 from agents.tools.threads import use_one_blas_thread
 from felicity_env.kernel import MAX_THREADS
 from train.algorithms import DEFAULT, load_trainer
-from train.config import Config, find_foreign_players, read_config
+from train.config import COMMAND_SETTINGS, WITH_RESUME, Config, find_foreign_players, read_config
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
 from train.trainer import Progress, Trainer, report_waiting
-
-# settings that a run folder does not keep, and which each command therefore gets anew
-COMMAND_SETTINGS = ("games", "workers", "ray", "torch_compile", "log_to", "save_minutes")
-# options that a resumed run may get
-WITH_RESUME = ("--resume", "--total-timesteps", "--threads", "--allow", *map(option_name, COMMAND_SETTINGS))
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
@@ -47,7 +42,7 @@ def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:
     default = kind.choose_defaults(_find_device(options), settings)
     config = read_settings(kind, f"python -m train {name}", options, default)
     others = [*arguments[:1], *named] if is_named else named
-    if config.resume and (others := [word for word in others if word not in WITH_RESUME]):
+    if config.resume and (others := [word for word in others if word not in map(option_name, WITH_RESUME)]):
         raise UserError(f"--resume continues with the settings of the run; leave out {' '.join(others)}")
     return config, named
 
@@ -147,7 +142,7 @@ def _take_from_command(given: Config, config: Config) -> dict[str, Any]:
     """
     if foreign := [option_name(name) for name in _list_command_settings(given) if not hasattr(config, name)]:
         raise UserError(f"{config.algorithm}, with which this run learns, has no {', '.join(foreign)}")
-    return {name: getattr(given, name) for name in COMMAND_SETTINGS if hasattr(given, name) and hasattr(config, name)}
+    return {name: getattr(given, name) for name in COMMAND_SETTINGS if hasattr(config, name)}
 
 
 def _list_command_settings(config: Config) -> dict[str, Any]:

@@ -32,18 +32,10 @@ from train.opponents import PAST, SELF
 GPU_FACTOR = 16  # a GPU is as fast with large batches: as many updates, from better estimates
 # If the user sets one of these settings, all defaults are those of a CPU, also on a GPU.
 SIZES = ("num_envs", "num_steps", "batch_size", "total_timesteps")
-NOT_STORED = (
-    "out",
-    "resume",
-    "allow",
-    "threads",
-    "save_minutes",
-    "log_to",
-    "workers",
-    "ray",
-    "games",
-    "torch_compile",
-)  # no part of what is learned
+# Settings that change nothing of what is learned: a run folder does not keep them, and each command gets them anew.
+COMMAND_SETTINGS = ("games", "workers", "ray", "torch_compile", "log_to", "save_minutes")
+NOT_STORED = (*COMMAND_SETTINGS, "threads", "allow", "resume", "out")
+WITH_RESUME = (*COMMAND_SETTINGS, "threads", "allow", "resume", "total_timesteps")  # what a resumed run may be given
 MAX_SIZE = 2**31 - 1  # larger sizes overflow when memory is requested, instead of being refused
 _WEIGHT = re.compile(r".+=(\d+\.?\d*|\.\d+)")
 

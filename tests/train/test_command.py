@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 import agents
+from agents.tools.settings import option_name
 from felicity_env import Batch, Setup
 from felicity_env.setups import setup_name, standard_setup
 from tests.support.training import (
@@ -26,11 +28,17 @@ from tests.support.training import (
     train,
 )
 from train.algorithms import ALGORITHMS
-from train.config import read_config
+from train.config import WITH_RESUME, read_config
 from train.maskable_ppo import MaskablePPOConfig
 from train.trainer import FINAL_STREAM, evaluate_policy
 
 AGAINST = MaskablePPOConfig().against
+
+
+def test_the_help_names_what_a_resumed_run_may_be_given():
+    text = train("selfplay", "--help", *choose_cpu("selfplay")).output
+    listed = text.partition("Only --total-timesteps")[2].partition("may be given")[0]
+    assert {"--total-timesteps", "--resume", *re.findall("--[a-z-]+", listed)} == set(map(option_name, WITH_RESUME))
 
 
 @pytest.fixture(scope="module")
