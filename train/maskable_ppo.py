@@ -150,7 +150,6 @@ class MaskablePPOTrainer(Trainer):
 
     config_class, activation = MaskablePPOConfig, "tanh"
     config: MaskablePPOConfig
-    env_class = SingleLearnerVecEnv
 
     def __init__(self, config: MaskablePPOConfig, folder: Path) -> None:
         super().__init__(config, folder)
@@ -171,7 +170,7 @@ class MaskablePPOTrainer(Trainer):
         """
         batch = create_games(Batch, self.config, seed=game_seed(self.config.seed, GAMES_STREAM, restarted_at))
         games = self.pool.begin_single_learner_games(batch)
-        return self.env_class(games, reward_scale=self.config.reward_scale)
+        return SingleLearnerVecEnv(games, reward_scale=self.config.reward_scale)
 
     @property
     def actor(self) -> nn.Sequential:

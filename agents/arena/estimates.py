@@ -65,7 +65,7 @@ def _measure_spread(blocks: np.ndarray) -> tuple[float, float, float]:
     return float(blocks.mean()), float(blocks.std(ddof=1)) / sqrt(len(blocks)), float(reach)
 
 
-def estimate_differences(values: np.ndarray, *, seed: int = 0) -> list[Estimate]:
+def estimate_differences(values: np.ndarray) -> list[Estimate]:
     """Estimate K means from the same N blocks, with intervals that hold all at once in 95 %.
 
     values: [K, N], differences in win share between -1 and 1. The reach of the intervals is the 95 % quantile of the
@@ -79,25 +79,25 @@ def estimate_differences(values: np.ndarray, *, seed: int = 0) -> list[Estimate]
         raise ValueError(f"an interval needs at least 2 blocks, not {count}")
     added = np.tile([sqrt(0.5), -sqrt(0.5)], (num_means, 1))  # as many squares as 1, -1 with half weight and 0
     padded = np.concatenate([values, added], axis=1)
-    reach = _find_joint_reach(np.corrcoef(padded).reshape(num_means, num_means), count - 1, seed) if num_means else 0.0
+    reach = _find_joint_reach(np.corrcoef(padded).reshape(num_means, num_means), count - 1) if num_means else 0.0
     means, halves = values.mean(axis=1), reach * padded.std(axis=1, ddof=1) / sqrt(count + 2)
     return [Estimate(float(m), float(m - h), float(m + h), count) for m, h in zip(means, halves, strict=True)]
 
 
-def _find_joint_reach(correlations: np.ndarray, degrees: int, seed: int) -> float:
+def _find_joint_reach(correlations: np.ndarray, degrees: int) -> float:
     """Return how many standard errors contain all of K correlated values of Student's t distribution in 95 %."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     drawn = rng.multivariate_normal(np.zeros(len(correlations)), correlations, _JOINT_DRAWS, method="eigh")
     largest = np.abs(drawn).max(axis=1) / np.sqrt(rng.chisquare(degrees, _JOINT_DRAWS) / degrees)
     return float(np.quantile(largest, 0.95))
 
 
-def resample_means(blocks: np.ndarray, *, seed: int = 0) -> np.ndarray:
+def resample_means(blocks: np.ndarray) -> np.ndarray:
     """Draw N of the N blocks with replacement and average them, BOOTSTRAPS times; return the means.
 
     blocks: [N], or [N, K] for K values of each block, which share the draws. Returns [BOOTSTRAPS] or [BOOTSTRAPS, K].
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     at_once = max(1, _SLICE // blocks.size)  # drawing in slices only limits the memory
     means = np.empty((BOOTSTRAPS, *blocks.shape[1:]))
     for start in range(0, BOOTSTRAPS, at_once):
