@@ -19,13 +19,12 @@ class Prior(NamedTuple):
     """Prior over legal actions: all cards are equally likely, and so are a pass and the lowest raise."""
 
     rate: float  # a bid that is m mice higher than the lowest raise is exp(-rate * m) times as likely
-    reason: str
 
 
 PRIORS = {
-    "uniform": Prior(0.0, "all legal actions alike, so that everything is explored"),
-    "e1": Prior(1.0, "large raises are rare, as among sensible players, but are explored"),
-    "e2": Prior(2.0, "raises by one are the rule; of 1, 2 and 4, the rate that left least to exploit"),
+    "uniform": Prior(rate=0.0),  # all legal actions alike, so that everything is explored
+    "e1": Prior(rate=1.0),  # large raises are rare, as among sensible players, but are explored
+    "e2": Prior(rate=2.0),  # raises by one are the rule; of 1, 2 and 4, the rate that left least to exploit
 }
 
 
