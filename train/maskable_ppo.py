@@ -54,7 +54,7 @@ class MaskablePPOConfig(Config):
     """Weight of the entropy bonus at the start of training. Keep it above zero: games with hidden information need
     random play."""
     ent_coef_end: float = 0.01
-    """Weight of the entropy bonus at the end of training; the weight changes linearly from start to end."""
+    """Weight of the entropy bonus at the end of training; from start to end it changes as --decay says."""
     against: tuple[str, ...] = ("random", "anchor", "ev")
 
     def __post_init__(self) -> None:

@@ -81,11 +81,11 @@ class SelfplayConfig(Config):
     bidding_coef: float = 0.05
     """Weight of the KL divergence from the prior in auctions, at the start. Keep it above 0: bluff needs mixed play."""
     bidding_coef_end: float = 0.01
-    """The same weight at the end of training; it changes linearly from start to end."""
+    """The same weight at the end of training; from start to end it changes as --decay says."""
     placing_coef: float = 0.05
     """Weight of the KL divergence from the prior when a card is placed, at the start. Cards need more than bids."""
     placing_coef_end: float = 0.01
-    """The same weight at the end of training; it changes linearly from start to end."""
+    """The same weight at the end of training; from start to end it changes as --decay says."""
     kl_coef: float = 0.0
     """Weight of the KL divergence of the policy from a slow moving average of itself. Above 0 it damps oscillation."""
     average_decay: float = 0.99
