@@ -292,9 +292,12 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
 
 
 def main(config: Config) -> int:
-    """Evaluate the player, and print which players forfeited games or failed, that is, raised an error.
+    """Evaluate the player, and print which players forfeited games or failed, by an error or by ending their process.
 
     Returns 1 if a player failed, else 0.
     """
     results = evaluate_player(config, Console())
-    return print_failures(results["failures"], results["forfeits"])
+    status = print_failures(results["failures"], results["forfeits"])
+    if status and not (results.get("pairs") or results.get("sequential")):
+        print_error("nothing is measured, because no match could be played to the end without them")
+    return status

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from agents.arena.blame import LEAD, describe_suspects, find_culprits, list_unexplained
 from agents.arena.blocks import Blocks, estimate_measures, play_blocks
 from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
 from agents.registry import PLAYERS, identify_weights, list_files, make
-from agents.tasks.run import run_tasks
+from agents.tasks.run import Outcome, run_tasks
 from agents.tools.command import print_error
 from agents.tools.files import UserError
 from felicity_env.game import Setup
@@ -25,7 +26,10 @@ Report = Callable[[int, int, float | None], None]  # called with parts done, num
 
 
 class Failure(NamedTuple):
-    """Failure of a player: its code, the text of the exception it raised, and the game in notation."""
+    """Failure of a player: its code, the reason, such as the exception that it raised, and the game in notation.
+
+    The game is "" if it is unknown.
+    """
 
     code: str
     reason: str
@@ -126,7 +130,7 @@ def play_matches(
 
     workers, ray: as in `run_tasks`. fresh: play everything again. seconds: most seconds for a decision of a player that
     is not compiled. Raises `UserError` if another process is at work in the folder, if the folder holds other results,
-    or if parts were given up.
+    or if parts were given up and no player stands out as the reason.
     """
     codes = {code for match in matches for code in match.codes}
     with open_folder(folder, seed, codes, fresh=fresh, report=print_error) as players:
@@ -146,23 +150,40 @@ def play_matches(
 def _play_missing(missing: Sequence[Part], clock: "_Clock", **spread: Any) -> dict[str, Failure]:
     """Play parts and write their files; return the first failure of each player that failed, by its code.
 
-    The parts of a player that has failed are left out from then on. spread: as in `run_tasks`. Raises `UserError` if
-    parts were given up.
+    The parts of a player that has failed are left out from then on. A player also fails by ending its process, if it is
+    clear which one does so; else `UserError` is raised. spread: as in `run_tasks`.
     """
     failures: dict[str, Failure] = {}
-    given_up: list[str] = []
+    given_up: list[Outcome[Part, Any]] = []
     wanted = (part for part in missing if not failures.keys() & set(part.match.codes))
-    for part, result, taken, size, reason in run_tasks(play_part, wanted, **spread):
-        if isinstance(result, Blocks):
-            save_part(part, result)
-        elif result:
-            failures[result.code] = result
+    for outcome in run_tasks(play_part, wanted, **spread):
+        if isinstance(outcome.value, Blocks):
+            save_part(outcome.task, outcome.value)
+        elif outcome.value:
+            failures[outcome.value.code] = outcome.value
         else:
-            given_up.append(f"{describe_part(part)}: {reason}")
-        clock.count(part, taken, size)
-    if given_up:
-        raise UserError("\n".join(["some parts were given up; the same command tries them again:", *given_up]))
+            given_up.append(outcome)
+            failures |= _blame_players(given_up, failures, lead=LEAD)
+        clock.count(outcome.task, outcome.seconds, outcome.workers)
+    failures |= _blame_players(given_up, failures, lead=1)
+    if unexplained := list_unexplained(given_up, failures):
+        raise UserError(_describe_given_up(unexplained))
     return failures
+
+
+def _blame_players(
+    given_up: Sequence[Outcome[Part, Any]], failures: Mapping[str, Failure], *, lead: int
+) -> dict[str, Failure]:
+    """Return the failures of the players that are to blame for parts that were given up, as in `find_culprits`."""
+    return {code: Failure(code, reason, "") for code, reason in find_culprits(given_up, failures, lead=lead).items()}
+
+
+def _describe_given_up(given_up: Sequence[Outcome[Part, Any]]) -> str:
+    """Return the message about parts that were given up, one line each, and the players that may be the reason."""
+    parts = [f"{describe_part(outcome.task)}: {outcome.reason}" for outcome in given_up]
+    suspects = dict.fromkeys(describe_suspects(outcome.task.match) for outcome in given_up)
+    head = "some parts were given up; the same command tries them again:"
+    return "\n".join([head, *parts, *filter(None, suspects)])
 
 
 class _Clock:
