@@ -69,7 +69,8 @@ class Config(Workers, SeveralSetups):
     """Folder for `result.json`; the same command continues an interrupted evaluation there.
     With --sequential, the file is `sequential.json`, and an interrupted test starts again. Default: no files."""
     seconds_a_decision: float | None = None
-    """Most seconds that a player may take for a decision; one that takes longer forfeits the game. Default: no limit.
+    """Most seconds that a player may take for a decision, as the mean over the up to 16 games that it is asked about at
+    once. One that takes longer forfeits the game; one that does so 20 times in a row is left out. Default: no limit.
     Compiled players have no limit. Players are interrupted only on POSIX systems; elsewhere a call ends by itself."""
     fresh: bool = False
     """Play everything again, also what is stored in --out; for a player whose changes cannot be seen in its code."""

@@ -5,6 +5,7 @@ are derived (`random_stream.decision_seed`). So the choice of players changes ne
 """
 
 import traceback
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -57,6 +58,10 @@ ROUND = np.dtype(
 
 
 TOO_LONG, ILLEGAL = "taking too long", "an illegal action"
+GAMES_AT_ONCE = (
+    16  # with a time limit; a player that hangs is waited for as many limits before each game is asked alone
+)
+LATE_IN_A_ROW = 20  # decisions after which a player is given up: one that hangs would take hours for all of its games
 
 
 class Forfeit(NamedTuple):
@@ -71,9 +76,10 @@ class Forfeit(NamedTuple):
 
 
 class PlayerError(ValueError):
-    """Error of a player that raised an exception or did not return integers; the message has the reason and the game.
+    """Error of a player that raised an exception, did not return integers, or was too late many times in a row.
 
-    index: index of the player. reason: text of the exception. text: the game so far in notation.
+    The message has the reason and the game. index: index of the player. reason: text of the exception, or about the
+    delay. text: the game so far in notation.
     """
 
     def __init__(self, index: int, reason: str, text: str) -> None:
@@ -88,7 +94,8 @@ class Games:
     """Games to play from given positions, `states` STATE [G], with `seeds` uint64 [G] for the players' randomness.
 
     seating: index of the player in each seat, integers [G, seats]. seconds: most seconds for a decision of a player
-    that is not compiled, or None for no limit.
+    that is not compiled, or None for no limit. The limit is for the mean over the games about which the player is asked
+    at once, up to GAMES_AT_ONCE; if that takes too long, it is asked about each of them alone.
 
     After `play`, `states` are final. `rounds`, ROUND [G, MAX_ROUNDS], records each round; rounds before the given
     position are empty. `forfeited` [G] is the seat that ended the game by an illegal action or by taking too long, or
@@ -106,6 +113,7 @@ class Games:
     ) -> None:
         self.setup, self.seating, self.seconds = setup, seating, seconds
         self.forfeits: list[Forfeit] = []
+        self._late: Counter[int] = Counter()  # decisions in a row for which a player has taken too long, by its index
         self.batch = Batch(len(states), setup=setup, record=True, autoreset=False)
         self.batch.start(states, seeds)
         self.states = self.batch.states
@@ -115,7 +123,11 @@ class Games:
         self.rounds["start_seat"][:, 0] = states["start_seat"]  # known even if a forfeit comes before the first card
 
     def play(self, players: Sequence[Player]) -> None:
-        """Play all games to the end; raise `PlayerError` if a player raises an exception or returns no integers."""
+        """Play all games to the end.
+
+        Raises `PlayerError` if a player raises an exception, returns no integers, or is too late LATE_IN_A_ROW times in
+        a row.
+        """
         compiled, loop = select_compiled(players), new_loop(self.batch)
         loop.numbers[:, : self.setup.seats] = compiled.numbers[self.seating]
         indices = np.arange(len(self.states))
@@ -138,17 +150,31 @@ class Games:
         if self.seconds is None:
             self._play_answers(index, self._answer(index, player, indices), indices)
             return
+        for first in range(0, len(indices), GAMES_AT_ONCE):
+            self._ask_in_time(index, player, indices[first : first + GAMES_AT_ONCE], self.seconds)
+
+    def _ask_in_time(self, index: int, player: Player, indices: np.ndarray, seconds: float) -> None:
+        """Ask a player, as `_ask` does, for at most `seconds` for each game."""
         try:
-            with limit_time(self.seconds * len(indices)):
+            with limit_time(seconds * len(indices)):
                 actions = self._answer(index, player, indices)
         except TimeLimitExceeded:
             if len(indices) > 1:  # asked again about each game, to find those that it takes too long for
                 for game in indices:
-                    self._ask(index, player, np.array([game]))
+                    self._ask_in_time(index, player, np.array([game]), seconds)
             else:
-                self._forfeit(index, int(indices[0]), TOO_LONG)
+                self._count_late(index, int(indices[0]), seconds)
             return
+        self._late[index] = 0
         self._play_answers(index, actions, indices)
+
+    def _count_late(self, index: int, game: int, seconds: float) -> None:
+        """Let a player that took too long for a decision forfeit the game; raise `PlayerError` if it often does."""
+        self._late[index] += 1
+        if self._late[index] == LATE_IN_A_ROW:
+            reason = f"took longer than {seconds:g} s for a decision {LATE_IN_A_ROW} times in a row"
+            raise PlayerError(index, reason, self.text(game))
+        self._forfeit(index, game, TOO_LONG)
 
     def _play_answers(self, index: int, actions: np.ndarray, indices: np.ndarray) -> None:
         legal = np.zeros(len(indices), np.bool_)

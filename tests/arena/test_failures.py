@@ -253,9 +253,15 @@ class Slow:
         return view.action_masks.argmax(axis=1)
 
 
-def test_a_decision_that_takes_too_long_forfeits_its_game_and_no_other(monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr(time_limit, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+@pytest.fixture
+def clock(monkeypatch) -> list[float]:
+    """Return the time of a clock that the time limit reads, and a test sets."""
+    now = [0.0]
+    monkeypatch.setattr(time_limit, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def test_a_decision_that_takes_too_long_forfeits_its_game_and_no_other(clock):
     players = [Slow(clock), *(make("pass") for _ in range(2))]
     blocks = play_blocks(players, num_deals=2, seed=SEED, seconds=100.0)  # the system's timer never comes so far
     is_late = blocks.seats[:, :, 0] == 0
@@ -276,6 +282,48 @@ def test_a_player_that_hangs_is_interrupted_and_forfeits():
     blocks = play_blocks([Slow(), make("pass"), make("pass")], num_deals=1, seed=SEED, seconds=0.5)
     assert blocks.forfeits
     assert blocks.measures["forfeits"][:, :, 0].sum() >= 1
+
+
+class Late:
+    """Player that passes, and takes 5,000 seconds of a clock for each answer, or for all but each tenth about one game.
+
+    It keeps the numbers of games about which it is asked at once.
+    """
+
+    def __init__(self, clock: list[float], *, sometimes_in_time: bool) -> None:
+        self.clock, self.sometimes_in_time = clock, sometimes_in_time
+        self.asked: list[int] = []
+
+    def act(self, view: View) -> np.ndarray:
+        self.asked.append(len(view))
+        if not (self.sometimes_in_time and len(view) == 1 and self.asked.count(1) % 10 == 0):
+            self.clock[0] += 5000
+        return view.action_masks.argmax(axis=1)
+
+
+def test_a_player_that_is_too_late_twenty_times_in_a_row_fails_after_a_few_limits(clock):
+    late = Late(clock, sometimes_in_time=False)
+    with pytest.raises(PlayerError) as caught:
+        play_blocks([make("pass"), late, make("pass")], num_deals=20, seed=SEED, seconds=100.0)
+    assert caught.value.index == 1
+    assert caught.value.reason == "took longer than 100 s for a decision 20 times in a row"
+    assert loads(caught.value.text)
+    assert late.asked.count(1) == 20
+    assert sum(late.asked) <= 16 + 16 + 16 + 4  # limits that pass: two batches, and the games of each
+
+
+def test_a_player_that_is_often_late_but_not_twenty_times_in_a_row_only_forfeits(clock):
+    late = Late(clock, sometimes_in_time=True)
+    blocks = play_blocks([make("pass"), late, make("pass")], num_deals=20, seed=SEED, seconds=100.0)
+    assert max(late.asked) == 16
+    assert 20 < len(blocks.forfeits) <= 60
+    assert {entry[:2] for entry in blocks.forfeits} == {(1, "taking too long")}
+
+
+def test_without_a_limit_all_games_are_asked_about_at_once(clock):
+    late = Late(clock, sometimes_in_time=False)
+    play_blocks([make("pass"), late, make("pass")], num_deals=20, seed=SEED)
+    assert max(late.asked) > 16
 
 
 def test_without_a_limit_a_slow_player_plays_on():
