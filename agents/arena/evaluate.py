@@ -21,8 +21,9 @@ from rich.console import Console, Group
 from rich.table import Table
 
 from agents.arena.blocks import Blocks
+from agents.arena.clock import Report
 from agents.arena.estimates import Look, SequentialTest
-from agents.arena.matches import Failure, Match, MatchResults, Report, play_matches, play_part, summarize_pair
+from agents.arena.matches import Failure, Match, MatchResults, play_matches, play_part, summarize_pair
 from agents.arena.parts import Part, list_parts
 from agents.arena.report import print_failures
 from agents.checkpoint_file import SUFFIX

@@ -1,7 +1,7 @@
 """Matches between players: several workers play them in stored parts (see `parts`), and a match can be resumed."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 
 from agents.arena.blame import LEAD, describe_suspects, find_culprits, list_unexplained
 from agents.arena.blocks import Blocks, estimate_measures, play_blocks
+from agents.arena.clock import Clock, Report
 from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
 from agents.registry import PLAYERS, identify_weights, list_files, make
@@ -22,7 +23,6 @@ from felicity_env.random_stream import game_seed
 from felicity_env.setups import describe_setup, setup_name
 
 SEARCHES = tuple(code for code, entry in PLAYERS.items() if entry.module == "agents.search")
-Report = Callable[[int, int, float | None], None]  # called with parts done, number of parts, seconds left
 
 
 class Failure(NamedTuple):
@@ -137,7 +137,7 @@ def play_matches(
         sizes: dict[str, Any] = {"deals_per_part": deals_per_part, "seconds": seconds}
         parts = list_parts(matches, players, seed=seed, folder=folder, **sizes)
         missing = [part for part in parts if not part.path.exists()]
-        clock = _Clock(missing, len(parts), report)
+        clock = Clock(missing, len(parts), report)
         failures = _play_missing(missing, clock, workers=workers, ray=ray, files=list_files(*codes))
         blocks = {
             match: Blocks.concatenate([load_part(part) for part in parts if part.match == match])
@@ -147,7 +147,7 @@ def play_matches(
     return MatchResults(blocks, list(failures.values()))
 
 
-def _play_missing(missing: Sequence[Part], clock: "_Clock", **spread: Any) -> dict[str, Failure]:
+def _play_missing(missing: Sequence[Part], clock: Clock, **spread: Any) -> dict[str, Failure]:
     """Play parts and write their files; return the first failure of each player that failed, by its code.
 
     The parts of a player that has failed are left out from then on. A player also fails by ending its process, if it is
@@ -184,32 +184,3 @@ def _describe_given_up(given_up: Sequence[Outcome[Part, Any]]) -> str:
     suspects = dict.fromkeys(describe_suspects(outcome.task.match) for outcome in given_up)
     head = "some parts were given up; the same command tries them again:"
     return "\n".join([head, *parts, *filter(None, suspects)])
-
-
-class _Clock:
-    """Estimator of the time left, from the seconds that the parts of each match took so far."""
-
-    def __init__(self, missing: Sequence[Part], total: int, report: Report) -> None:
-        self.deals_left: dict[Match, int] = defaultdict(int)
-        for part in missing:
-            self.deals_left[part.match] += part.last - part.first
-        self.seconds: dict[Match, list[float]] = defaultdict(list)  # per deal
-        self.total, self.done, self.report = total, total - len(missing), report
-        report(self.done, total, None)
-
-    def count(self, part: Part, seconds: float, workers: int) -> None:
-        """Count a part as done, and report the number of parts done and the time left with that many workers.
-
-        The time left is None while a cluster has no workers.
-        """
-        deals = part.last - part.first
-        self.deals_left[part.match] -= deals
-        self.seconds[part.match].append(seconds / deals)
-        self.done += 1
-        needed = sum(deals * self._seconds_per_deal(match) for match, deals in self.deals_left.items())
-        self.report(self.done, self.total, needed / workers if workers else None)
-
-    def _seconds_per_deal(self, match: Match) -> float:
-        """Return the mean time per deal in the completed parts of a match; if it has none, in those of all matches."""
-        others = (second for seconds in self.seconds.values() for second in seconds)
-        return float(np.mean(self.seconds.get(match) or list(others)))
