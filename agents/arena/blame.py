@@ -8,6 +8,7 @@ plays, so that the others are suspects in fewer.
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from agents.arena.names import name_player
 from agents.arena.parts import Match, Part
 from agents.registry import is_own
 from agents.tasks.run import Outcome
@@ -54,5 +55,5 @@ def _choose_culprit(suspects: Sequence[Collection[str]], lead: int) -> str | Non
 
 def describe_suspects(match: Match) -> str:
     """Return a sentence that says who may have ended the process of a match, or "" if no player is a suspect."""
-    *others, last = sorted(list_suspects(match)) or [""]
+    *others, last = sorted(map(name_player, list_suspects(match))) or [""]
     return f"one of {', '.join(others)} and {last} ends its process; leave it out" if others else ""

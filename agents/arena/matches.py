@@ -12,6 +12,7 @@ from agents.arena.blame import LEAD, describe_suspects, find_culprits, list_unex
 from agents.arena.blocks import Blocks, estimate_measures, play_blocks
 from agents.arena.clock import Clock, Report
 from agents.arena.games import PlayerError
+from agents.arena.names import name_player
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
 from agents.registry import PLAYERS, identify_weights, list_files, make
 from agents.tasks.run import Outcome, run_tasks
@@ -46,7 +47,7 @@ class MatchResults:
     def raise_failure(self) -> None:
         """Raise `UserError` with the reason of the first failure, if a player failed."""
         for failure in self.failures:
-            raise UserError(f"{failure.code} failed: {failure.reason}")
+            raise UserError(f"{name_player(failure.code)} failed: {failure.reason}")
 
     def list_forfeits(self) -> list[dict[str, Any]]:
         """List the players that forfeited games, for each reason.
@@ -105,7 +106,7 @@ def _check_same_weights(code: str, player: Player, weights: str) -> None:
     """
     if identify_weights(player) != weights:
         advice = "wait until its run has ended, or copy a file of the run's folder checkpoints and name it as net:FILE"
-        raise UserError(f"{code} has new weights since this command began; {advice}")
+        raise UserError(f"{name_player(code)} has new weights since this command began; {advice}")
 
 
 def describe_part(part: Part) -> str:

@@ -10,6 +10,7 @@ import io
 import json
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,7 +22,8 @@ import numpy as np
 from agents.arena import blocks as arena_blocks
 from agents.arena.blocks import MEASURES, Blocks
 from agents.arena.games import ROUND, Forfeit
-from agents.registry import Identity, identify_player
+from agents.arena.names import name_player
+from agents.registry import Identity, identify_player, shorten_codes
 from agents.tools.files import (
     LOCK,
     UserError,
@@ -134,14 +136,26 @@ def open_folder(
         if fresh:
             shutil.rmtree(folder / _PARTS, ignore_errors=True)
         known = {} if fresh else _read_players(folder, origin)
-        for code in players.keys() & known.keys():
-            if players[code].digest != known[code]:
-                report(f"{code} has changed since it played here: its games are played again")
-            elif players[code].unseen:
-                report(f"{code}: {players[code].unseen}; --fresh plays everything again")
+        report_changes(players, known, report)
         digests = {code: player.digest for code, player in players.items()}
         write_json(folder / _ORIGIN, origin | {"players": {**known, **digests}})
         yield players
+
+
+def report_changes(players: Mapping[str, Identity], known: Mapping[str, str], report: Callable[[str], Any]) -> None:
+    """Tell of each player that has changed since it played, and in one line of those of which that is not fully seen.
+
+    known: {code: digest} of the players that have played.
+    """
+    unseen: dict[str, list[str]] = defaultdict(list)
+    for code in sorted(players.keys() & known.keys()):
+        if players[code].digest != known[code]:
+            report(f"{name_player(code)} has changed since it played here: its games are played again")
+        elif players[code].unseen:
+            unseen[players[code].unseen].append(code)
+    for what, codes in unseen.items():
+        names = ", ".join(shorten_codes(codes).values())
+        report(f"{names}{', each' if len(codes) > 1 else ''}: {what}; --fresh plays everything again")
 
 
 def _read_players(folder: Path, origin: Mapping[str, Any]) -> dict[str, str]:

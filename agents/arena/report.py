@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from agents.arena.matches import MatchResults
+from agents.arena.names import name_player
 from agents.registry import shorten_codes
 from agents.tools.command import print_error
 from agents.tools.files import write_text
@@ -24,13 +25,21 @@ def write_report(folder: Path, content: dict[str, Any], results: MatchResults) -
     from agents.arena.plots import PLOTS  # imported late, because matplotlib takes a second
 
     names = shorten_codes({code for match in results.blocks for code in match.codes})
-    content = content | {"results": _rename(content["results"], names)}
+    content = content | {"results": _rename(_name_failures(content["results"]), names)}
     blocks = {
         replace(match, codes=tuple(names[code] for code in match.codes)): b for match, b in results.blocks.items()
     }
     for name, draw in PLOTS.items() if blocks else ():
         draw(folder / f"{name}.png", content["results"], MatchResults(blocks, results.failures))
     write_text(folder / "report.md", render_report(content, plots=list(PLOTS) if blocks else []) + "\n")
+
+
+def _name_failures(results: dict[str, Any]) -> dict[str, Any]:
+    """Return the results of a tournament with full names, for the report, in the place of the codes of failures."""
+    return results | {
+        key: [entry | {"code": f"`{name_player(entry['code'])}`"} for entry in results[key]]
+        for key in ("failures", "forfeits")
+    }
 
 
 def _rename(values: Any, names: Mapping[str, str]) -> Any:
@@ -49,7 +58,7 @@ def build_tables(results: dict[str, Any]) -> Iterator[Table | str]:
     """
     for setup, points in results["ratings"].items():
         names = shorten_codes(points)
-        yield f"Ratings, {setup}, 95 % intervals"
+        yield f"Ratings, {setup}, 95 % intervals; {describe_zero(points)}"
         ratings = Table(box=SIMPLE_HEAD, pad_edge=False)
         ratings.add_column("player")
         ratings.add_column("rating", justify="right")
@@ -103,7 +112,7 @@ def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> st
     for setup, points in results["ratings"].items():
         pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
         num_players = pairs[0]["num_players"]
-        parts += [f"## {setup} ({num_players} players)", render_ratings(points)]
+        parts += [f"## {setup} ({num_players} players)", render_ratings(points), f"Ratings: {describe_zero(points)}."]
         parts += [render_cross_table(results, setup), render_pairs(pairs)]
         if results["mixed"][setup]:
             parts += [render_mixed(results["mixed"][setup], num_players)]
@@ -113,7 +122,7 @@ def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> st
 
 
 def _render_failure(failure: dict[str, str]) -> str:
-    text = f"`{failure['code']}` failed and is left out: {failure['reason']}"
+    text = f"{failure['code']} failed and is left out: {failure['reason']}"
     return f"{text}; in the game\n\n```text\n{failure['game']}```" if failure["game"] else text
 
 
@@ -131,6 +140,11 @@ def render_ratings(points: dict[str, Any]) -> str:
     """Return a Markdown table of the players' ratings with their intervals, the best player first."""
     ordered = sorted(points.items(), key=lambda item: -item[1]["value"])
     return format_table(("player", "rating (95 %)"), [(f"`{code}`", format_estimate(p, 0)) for code, p in ordered])
+
+
+def describe_zero(points: Collection[str]) -> str:
+    """Return which rating is 0, given the players that are rated; see `ratings.fit_ratings`."""
+    return "anchor has 0" if "anchor" in points else "the mean of all players is 0, because anchor is not among them"
 
 
 def list_win_shares(results: dict[str, Any], setup: str) -> dict[tuple[str, str], dict[str, float]]:
@@ -178,7 +192,10 @@ def render_paired(paired: list[dict[str, Any]]) -> str:
 
 
 def describe_forfeits(forfeits: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a sentence for each player and reason for which it forfeited games: how many, and the first of them."""
+    """Return a sentence for each player and reason for which it forfeited games: how many, and the first of them.
+
+    forfeits: entries as `MatchResults.list_forfeits` returns them, whose `code` is the text that names the player.
+    """
     return [
         f"{entry['code']} forfeited {entry['games']} of its {entry['of']} games by {entry['reason']}; the first:\n"
         f"{entry['first']}"
@@ -188,9 +205,9 @@ def describe_forfeits(forfeits: Sequence[dict[str, Any]]) -> list[str]:
 
 def print_failures(failures: Sequence[dict[str, Any]], forfeits: Sequence[dict[str, Any]]) -> int:
     """Print which players failed or forfeited games, each with a game; return 1 if a player failed, else 0."""
-    for sentence in describe_forfeits(forfeits):
+    for sentence in describe_forfeits([entry | {"code": name_player(entry["code"])} for entry in forfeits]):
         print_error(sentence)
     for failure in failures:
         game = f"\nin the game\n{failure['game']}" if failure["game"] else ""
-        print_error(f"{failure['code']} failed and is left out: {failure['reason']}{game}")
+        print_error(f"{name_player(failure['code'])} failed and is left out: {failure['reason']}{game}")
     return 1 if failures else 0

@@ -7,7 +7,8 @@ import pytest
 
 from agents.__main__ import VERBS
 from agents.arena.bots import read_bots
-from agents.registry import shorten_codes
+from agents.arena.parts import report_changes
+from agents.registry import Identity, shorten_codes
 from agents.tools.command import run_verb
 from tests.support.experiments import save_random_policy
 
@@ -94,7 +95,7 @@ def test_a_tournament_of_bots_and_players_names_the_bots_that_are_left_out(tmp_p
     out = ["--out", str(tmp_path / "out")]
     assert run_verb("agents", VERBS, ["tournament", "--players", "random", "--bots", str(bots), *size, *out]) == 1
     written = capsys.readouterr()
-    assert f"{bots}/fails.py:make failed and is left out: ZeroDivisionError: division by zero\n" in written.err
+    assert f"fails ({bots}/fails.py:make) failed and is left out: ZeroDivisionError: division by zero\n" in written.err
     assert any(line.split()[:1] == ["alice"] for line in written.out.splitlines())
     results = json.loads((tmp_path / "out" / "result.json").read_text())["results"]
     assert {pair["one"] for pair in results["pairs"]} == {"random", f"{bots}/alice.py:make"}
@@ -102,3 +103,32 @@ def test_a_tournament_of_bots_and_players_names_the_bots_that_are_left_out(tmp_p
     report = (tmp_path / "out" / "report.md").read_text()
     assert "| `alice` |" in report
     assert "alice.py" not in report
+
+
+def test_a_bot_that_forfeits_has_its_name_and_its_code_in_messages_and_report(tmp_path, capsys):
+    text = "from agents.adapters import from_policy\n\ndef make():\n    return from_policy(lambda *_: 0)\n"
+    bots = write(tmp_path / "bots", {"illegal.py": text})
+    size = ["--setup", "standard-3", "--num-deals", "2", "--mixed-deals", "0", "--workers", "1"]
+    words = ["--players", "random", "--bots", str(bots), *size, "--out", str(tmp_path / "out")]
+    assert run_verb("agents", VERBS, ["tournament", *words]) == 0
+    name = f"illegal ({bots}/illegal.py:make)"
+    written = capsys.readouterr()
+    assert f"{name} forfeited 12 of its 12 games" in written.err
+    assert "the mean of all players is 0" in " ".join(written.out.split())
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert f"`{name}` forfeited 12 of its 12 games" in report
+    assert "Ratings: the mean of all players is 0, because anchor is not among them." in report
+
+
+def test_bots_that_are_as_before_are_named_in_one_line_after_each_that_has_changed():
+    seen, unseen = Identity("1", "", ""), Identity("1", "its code is as before", "")
+    names = ("carol", "alice", "bob", "dora")
+    players = {"anchor": seen, **{f"class/{name}.py:make": unseen for name in names}}
+    known = dict.fromkeys(players, "1") | {"class/bob.py:make": "0"}
+    del known["class/dora.py:make"]
+    lines: list[str] = []
+    report_changes(players, known, lines.append)
+    assert lines == [
+        "bob (class/bob.py:make) has changed since it played here: its games are played again",
+        "alice, carol, each: its code is as before; --fresh plays everything again",
+    ]

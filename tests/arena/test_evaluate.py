@@ -101,7 +101,7 @@ def make_cheat():
 def test_illegal_actions_are_reported(capsys):
     code = f"{__name__}:make_cheat"
     assert evaluate(code, "--against", "random", *FAST) == 0
-    assert f"{code} forfeited 24 of its 24 games by an illegal action; the first:\n" in capsys.readouterr().err
+    assert f"({code}) forfeited 24 of its 24 games by an illegal action; the first:\n" in capsys.readouterr().err
 
 
 def test_without_a_folder_nothing_is_left_and_that_is_said(tmp_path, monkeypatch, capsys):
@@ -150,7 +150,7 @@ def test_the_sequential_test_shows_how_far_it_is_and_reports_forfeits(tmp_path, 
     assert evaluate(code, "--against", "random", *SEQUENTIAL, "--out", str(out)) == 0
     printed = capsys.readouterr()
     assert "20/20 deals against random, tiny-2" in printed.out
-    assert f"{code} forfeited 80 of its 80 games by an illegal action; the first:\n" in printed.err
+    assert f"({code}) forfeited 80 of its 80 games by an illegal action; the first:\n" in printed.err
     assert json.loads((out / "sequential.json").read_text())["results"]["forfeits"][0]["games"] == 80
 
 
@@ -170,7 +170,7 @@ def test_a_player_that_fails_in_a_sequential_test_is_named_once_and_left_out(cap
     code = f"{__name__}:make_broken"
     assert evaluate("pass", "--against", code, "random", *SEQUENTIAL, "--setup", "tiny-2", "standard-3") == 1
     printed = capsys.readouterr()
-    assert printed.err.count(f"{code} failed and is left out: ZeroDivisionError") == 1
+    assert printed.err.count(f"({code}) failed and is left out: ZeroDivisionError") == 1
     assert printed.out.count("pass is not") == 2
 
 

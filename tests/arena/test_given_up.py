@@ -71,11 +71,12 @@ def test_a_bot_that_ends_its_process_is_left_out_and_the_others_have_a_table(tmp
     size = ["--num-players", "3", "--num-deals", "2", "--mixed-deals", "0", "--workers", "2"]
     out = ["--out", str(tmp_path / "out")]
     assert run_verb("agents", VERBS, ["tournament", "--players", "random", "--bots", str(bots), *size, *out]) == 1
-    assert f"failed and is left out: {ENDED}\n" in capsys.readouterr().err
+    assert f"deadly ({bots}/deadly.py:make) failed and is left out: {ENDED}\n" in capsys.readouterr().err
     results = json.loads((tmp_path / "out" / "result.json").read_text())["results"]
     assert results["failures"] == [{"code": f"{bots}/deadly.py:make", "reason": ENDED, "game": ""}]
     assert {pair["one"] for pair in results["pairs"]} == {"random", f"{bots}/alice.py:make"}
-    assert ENDED in (tmp_path / "out" / "report.md").read_text()
+    said = f"`deadly ({bots}/deadly.py:make)` failed and is left out: {ENDED}"
+    assert said in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_an_evaluation_of_a_bot_that_ends_its_process_says_that_nothing_is_measured(tmp_path, monkeypatch, capsys):
@@ -117,7 +118,7 @@ def test_where_no_bot_stands_out_the_parts_and_the_suspects_are_named(bots, monk
         "deals 0 to 0 of b.py:make a.py:make a.py:make",
     ]
     assert rest[0].endswith(ENDED)
-    assert rest[-1] == "one of a.py:make and b.py:make ends its process; leave it out"
+    assert rest[-1] == "one of a (a.py:make) and b (b.py:make) ends its process; leave it out"
 
 
 def test_a_part_without_bots_blames_nobody(bots, monkeypatch):

@@ -130,11 +130,9 @@ def test_an_edited_rule_or_game_loop_invalidates_the_folder(copy, path, old, new
 
 def test_an_edited_player_invalidates_its_own_matches(copy):
     before = copy.before
-    assert (
-        "own_player.play:make: its code is as before; files that it reads are not compared" in copy.list_parts().stderr
-    )
+    assert "play: its code is as before; files that it reads are not compared" in copy.list_parts().stderr
     copy.edit("own_player/play.py", '"pass"', '"ev"')
-    changed = "own_player.play:make has changed since it played here: its games are played again"
+    changed = "play (own_player.play:make) has changed since it played here: its games are played again"
     assert changed in copy.list_parts().stderr
     edited_own = copy.part_paths()
     assert {code for code in before if edited_own[code] != before[code]} == {"own_player.play:make"}
@@ -198,11 +196,13 @@ def test_a_player_whose_weights_change_while_it_plays_is_named_and_nothing_of_th
     monkeypatch.setattr(matches, "play_part", train_on)
     assert run_verb("agents", VERBS, ["tournament", *arguments]) == 2
     *_, error = capsys.readouterr().err.splitlines()
-    assert error.startswith(f"error: {code} has new weights since this command began; wait until its run has ended")
+    assert error.startswith(
+        f"error: net:run ({code}) has new weights since this command began; wait until its run has ended"
+    )
     assert sorted(path.stem for path in out.rglob("*.npz")) == ["0-1", "0-1", "1-2"]
     monkeypatch.undo()
     assert run_verb("agents", VERBS, ["tournament", *arguments]) == 0
-    assert f"{code} has changed since it played here" in capsys.readouterr().err
+    assert f"({code}) has changed since it played here" in capsys.readouterr().err
 
 
 @pytest.mark.linux("only POSIX systems send SIGTERM to a process that can end well")

@@ -138,7 +138,7 @@ def test_two_processes_play_what_one_plays(tmp_path):
 def test_a_player_that_raises_is_left_out_and_reported_with_its_game(tmp_path, capsys):
     assert tournament(tmp_path, players="random anchor tests.arena.test_tournament:Breaks") == 1
     message = capsys.readouterr().err
-    assert "tests.arena.test_tournament:Breaks failed" in message
+    assert "(tests.arena.test_tournament:Breaks) failed" in message
     assert "I have had enough" in message
     failure = results(tmp_path)["failures"][0]
     assert failure["code"] == "tests.arena.test_tournament:Breaks"
@@ -155,9 +155,9 @@ def test_an_illegal_answer_forfeits_the_game_and_is_counted_and_said(tmp_path, c
     assert alone["measures"]["win_share"]["value"] == 0
     assert alone["measures_of_rest"]["win_share"]["value"] == 0.5
     games = 2 * 3 * DEALS  # alone and as two of three, and each in three seat rotations
-    said = f"Cheats forfeited {games} of its {games} games by an illegal action; the first:"
-    assert said in capsys.readouterr().err
-    assert said in (tmp_path / "report.md").read_text()
+    said = f" forfeited {games} of its {games} games by an illegal action; the first:"
+    assert f"(tests.arena.test_tournament:Cheats){said}" in capsys.readouterr().err
+    assert f"(tests.arena.test_tournament:Cheats)`{said}" in (tmp_path / "report.md").read_text()
 
 
 @pytest.mark.parametrize(
