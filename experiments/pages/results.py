@@ -92,9 +92,8 @@ def render_standings() -> str:
     The win share is that of `net` alone against copies of the player. Exploitability is the gain over par of a best
     response to the player. Both are for the standard setup with four seats. What is not measured stays empty.
     """
-    ladder, measured = read_result("ladder"), (RESULTS / "reference_strength_standard-4.json").exists()
-    net = read_result("reference_strength_standard-4")["results"] if measured else {"pairs": []}
-    ratings, against = ladder["results"]["ratings"], list_win_shares(net, "standard-4")
+    ladder = read_result("ladder")
+    ratings, against = ladder["results"]["ratings"], read_win_shares("net", "standard-4")
     gains = {
         stored["config"]["target"]: stored["results"]["gain"]
         for stored in read_exploits()
@@ -105,7 +104,7 @@ def render_standings() -> str:
         (
             f"`{code}`",
             *(format_estimate(points[code], 0) if code in points else "" for points in ratings.values()),
-            format_estimate(against["net", code]) if ("net", code) in against else "",
+            format_estimate(against[code]) if code in against else "",
             format_signed(gains[code]) if code in gains else "",
         )
         for code in dict.fromkeys((*reversed(REFERENCE), *reversed(rated)))
