@@ -177,7 +177,7 @@ def render_mixed(mixed: dict[str, Any], num_players: int) -> str:
 
 
 def render_paired(paired: list[dict[str, Any]]) -> str:
-    """Return a Markdown table of the difference in win share between each player and the player named before it."""
+    """Return a Markdown table of the difference in win share between each player and the one rated next below it."""
     rows = [
         (
             row["setup"],

@@ -7,6 +7,7 @@ seats. After Ctrl-C the same command continues. The results are `result.json`, `
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise, permutations
 from pathlib import Path
@@ -39,8 +40,8 @@ class Config(Workers, SeveralSetups):
     resumes: ClassVar[bool] = True
 
     players: tuple[str, ...] = ("pass", "random", "greedy", "anchor", "ev", "tuned")
-    """Codes of the players, such as `anchor mc:200`; each is also compared with the one before it, on the same deals.
-    The code of your own player is `FILE.py:FUNCTION` or `package.module:function`; the function returns the player."""
+    """Codes of the players, such as `anchor mc:200`. The code of your own player is `FILE.py:FUNCTION` or
+    `package.module:function`; the function returns the player."""
     bots: Path | None = None
     """Folder of bots that play too: its files `NAME.py`, and folders `NAME` with an `__init__.py`, that have a function
     `make`, and folders of training runs. One that cannot be made is named and left out; names that begin with `_` or
@@ -99,11 +100,12 @@ def list_matches(config: Config) -> dict[Match, int]:
 def summarize(config: Config, results: MatchResults) -> dict[str, Any]:
     """Return all results of a tournament (pairs, mixed tables, ratings, ...) as they are stored in `result.json`."""
     setups = [setup for setup in config.setups if any(match.setup == setup for match in results.blocks)]
+    ratings = {setup_name(setup): rate_players(results, setup) for setup in setups}
     return {
         "pairs": [_summarize_pair(match, blocks) for match, blocks in results.blocks.items() if match.is_pair],
         "mixed": {setup_name(setup): measure_mixed(results, setup) for setup in setups},
-        "ratings": {setup_name(setup): rate_players(results, setup) for setup in setups},
-        "paired": compare_neighbours(config, results),
+        "ratings": ratings,
+        "paired": [row for setup in setups for row in compare_neighbours(ratings[setup_name(setup)], results, setup)],
         "failures": [failure._asdict() for failure in (*_list_absent(config), *results.failures)],
         "forfeits": results.list_forfeits(),
     }
@@ -146,21 +148,20 @@ def rate_players(results: MatchResults, setup: Setup) -> dict[str, Any]:
     return {code: asdict(points) for code, points in fit.items()}
 
 
-def compare_neighbours(config: Config, results: MatchResults) -> list[dict[str, Any]]:
-    """List the differences in win share between each player and the player named before it.
+def compare_neighbours(ratings: Mapping[str, Any], results: MatchResults, setup: Setup) -> list[dict[str, Any]]:
+    """List the differences in win share between each player and the one rated next below it.
 
-    Both play alone against copies of the same third player, on the same deals.
+    Both play alone against copies of the same third player, on the same deals. ratings: {code of a player: estimate}.
     """
-    rows = []
-    for setup in config.setups:
-        for weaker, stronger in pairwise(config.entrants):
-            for rest in config.entrants:
-                pair = [results.blocks.get(Match.one_against(one, rest, setup)) for one in (stronger, weaker)]
-                if rest not in (weaker, stronger) and pair[0] and pair[1]:
-                    deals = min(len(blocks.rounds) for blocks in pair if blocks)
-                    paired = compare_paired(pair[0].block_means(0)[:deals], pair[1].block_means(0)[:deals])
-                    names = {"stronger": stronger, "weaker": weaker, "rest": rest}
-                    rows.append({**describe_setup(setup), **names, **asdict(paired)})
+    rows, ranked = [], sorted(ratings, key=lambda code: ratings[code]["value"])
+    for weaker, stronger in pairwise(ranked):
+        for rest in ranked:
+            pair = [results.blocks.get(Match.one_against(one, rest, setup)) for one in (stronger, weaker)]
+            if rest not in (weaker, stronger) and pair[0] and pair[1]:
+                deals = min(len(blocks.rounds) for blocks in pair if blocks)
+                paired = compare_paired(pair[0].block_means(0)[:deals], pair[1].block_means(0)[:deals])
+                names = {"stronger": stronger, "weaker": weaker, "rest": rest}
+                rows.append({**describe_setup(setup), **names, **asdict(paired)})
     return rows
 
 

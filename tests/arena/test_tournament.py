@@ -5,7 +5,7 @@ import io
 import json
 import os
 from dataclasses import asdict
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import numpy as np
@@ -256,6 +256,16 @@ def test_a_file_that_cannot_be_written_is_named_and_the_one_before_is_unchanged(
     message = f"cannot write {tmp_path / name}: the disk is full; the file that was there is unchanged"
     assert message in capsys.readouterr().err
     assert (tmp_path / name).read_bytes() == before
+
+
+def test_each_player_is_compared_with_the_one_rated_next_below_it(tmp_path):
+    tournament(tmp_path, players="anchor pass ev random", setup="standard-3")
+    found = results(tmp_path)
+    ratings = found["ratings"]["standard-3"]
+    ranked = sorted(ratings, key=lambda code: ratings[code]["value"])
+    neighbours = {(row["weaker"], row["stronger"]) for row in found["paired"]}
+    assert neighbours == set(pairwise(ranked))
+    assert {ranked[2], ranked[3]} == {"anchor", "ev"}
 
 
 def test_where_too_many_players_fail_there_are_no_ratings(tmp_path):
