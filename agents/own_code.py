@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 _modules: dict[str, dict[str, ModuleType]] = defaultdict(dict)  # of each folder of users' files, by their names
+_added: list[str] = []  # folders that users' files, or this module for them, have added to `sys.path`
 
 
 def load_own(code: str) -> Callable[..., Any]:
@@ -40,7 +41,7 @@ def call_own(code: str) -> Any:
     function = load_own(code)
     if not module.endswith(".py"):
         return function()
-    with _prefer_folder(Path(module).resolve().parent):
+    with _hide_others(Path(module).resolve()):
         return function()
 
 
@@ -55,10 +56,7 @@ def import_own(module: str) -> ModuleType:
     path = Path(module).resolve()
     name = f"{name_file(path)}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     if name not in sys.modules:
-        beside = str(path.parent.parent if path.stem == "__init__" else path.parent)
-        if beside not in sys.path:
-            sys.path.append(beside)
-        with _prefer_folder(path.parent):
+        with _hide_others(path):
             _execute(name, path)
     return sys.modules[name]
 
@@ -93,21 +91,28 @@ def _execute(name: str, path: Path) -> None:
 
 
 @contextmanager
-def _prefer_folder(folder: Path) -> Iterator[None]:
-    """Let imports find the modules of a folder, even if a file in another folder has imported others of their names."""
-    here, before = str(folder), set(sys.modules)
-    for other in _modules.keys() - {here}:
-        for name, module in _modules[other].items():
-            if sys.modules.get(name) is module and _has_module(folder, name):
-                del sys.modules[name]
+def _hide_others(path: Path) -> Iterator[None]:
+    """Let imports find the modules beside a user's file, and none that lie beside a file in another folder."""
+    here, beside = str(path.parent), str(path.parent.parent if path.stem == "__init__" else path.parent)
+    others = [modules for folder, modules in _modules.items() if folder != here]
+    hidden = {name: module for modules in others for name, module in modules.items() if sys.modules.get(name) is module}
+    folders = [folder for folder in _added if folder in sys.path and folder not in (here, beside)]
+    for name in hidden:
+        del sys.modules[name]
     sys.modules.update(_modules[here])
-    sys.path.sort(key=(_modules.keys() - {here}).__contains__)  # the folders of other files come last
+    sys.path[:] = [folder for folder in sys.path if folder not in folders]
+    loaded, known = {*sys.modules}, [*sys.path]
+    if beside not in sys.path:
+        sys.path.append(beside)
     try:
         yield
     finally:
-        for name in sys.modules.keys() - before:
+        for name in sys.modules.keys() - loaded:
             if (getattr(sys.modules[name], "__file__", None) or "").startswith(here + os.sep):
                 _modules[here][name] = sys.modules[name]
+        _added.extend(folder for folder in sys.path if folder not in (*known, *_added))
+        sys.path += folders  # for imports inside functions that are called later
+        sys.modules.update({name: module for name, module in hidden.items() if name not in sys.modules})
 
 
 def _has_module(folder: Path, name: str) -> bool:

@@ -33,6 +33,17 @@ def test_each_file_gets_the_helpers_of_its_own_folder(tmp_path, file, text):
     assert [call_own(code) for code in (*codes, *codes)] == ["one", "two", "one", "two"]
 
 
+def test_a_helper_beside_a_file_in_another_folder_is_not_found(tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one/bot.py").write_text(ABSOLUTE)
+    (tmp_path / "one/strategy.py").write_text("NAME = 1")
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two/bot.py").write_text(ABSOLUTE)
+    assert call_own(f"{tmp_path}/one/bot.py:make") == 1
+    with pytest.raises(ModuleNotFoundError, match="strategy"):
+        call_own(f"{tmp_path}/two/bot.py:make")
+
+
 def test_a_file_of_the_name_of_a_library_does_not_take_its_place(tmp_path):
     (tmp_path / "bot.py").write_text("import csv\ndef make():\n    return csv.reader\n")
     (tmp_path / "csv.py").write_text("1 / 0")
