@@ -330,6 +330,12 @@ def shorten_codes(codes: Iterable[str]) -> dict[str, str]:
     return {code: name if counts[name] == 1 else code for code, name in names.items()}
 
 
+def name_player(code: str) -> str:
+    """Return a player's short name and its code, as in `alice (class/alice.py:make)`, or the code if both are equal."""
+    (name,) = shorten_codes([code]).values()
+    return code if name == code else f"{name} ({code})"
+
+
 def list_short_names(codes: Sequence[str]) -> tuple[str, ...]:
     """Return a short name for each player code, in the same order, as `shorten_codes` makes them."""
     names = shorten_codes(codes)

@@ -268,7 +268,8 @@ class SeatEnv(gymnasium.Env):
         try:
             _, rewards, *_ = self._vector.step(np.array([int(action)]))
         except ValueError as error:
-            raise type(error)(str(error).replace("game 0: ", "")) from error.__cause__
+            text = str(error).replace("game 0: ", "")
+            raise type(error)(text) from error.__cause__  # only an error of an opponent has one
         self._over = bool(games.terminated[0])
         if self.render_mode == "human":
             self.render()

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agents.arena.matches import Failure
-from agents.checkpoint_file import CHECKPOINTS
+from agents.checkpoint_file import list_checkpoints
+from agents.policy_file import policy_json_path
 from agents.registry import make
-
-OF_A_RUN = ("policy.json", CHECKPOINTS)  # what the folder of a training run has: one of these, or both
 
 
 class Bots(NamedTuple):
@@ -82,6 +81,8 @@ def _list_bots(folder: Path) -> list[str]:
 
 def _choose_code(entry: Path) -> str:
     """Return the code of the bot that a file or folder is."""
-    if entry.is_dir() and not (entry / "__init__.py").exists() and any((entry / name).exists() for name in OF_A_RUN):
-        return f"net:{entry}"
-    return f"{entry / '__init__.py' if entry.is_dir() else entry}:make"
+    if not entry.is_dir():
+        return f"{entry}:make"
+    code = entry / "__init__.py"
+    is_run = not code.exists() and (policy_json_path(entry).exists() or bool(list_checkpoints(entry)))
+    return f"net:{entry}" if is_run else f"{code}:make"

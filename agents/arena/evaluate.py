@@ -36,9 +36,9 @@ from agents.tools.progress import PartsProgress
 from agents.tools.provenance import check_replacement, describe_measurement
 from agents.tools.settings import (
     SeveralSetups,
+    TimeLimit,
     check_at_least,
     check_positive,
-    check_seconds_a_decision,
     choose_setups,
     require,
 )
@@ -50,7 +50,7 @@ COMMAND = "agents evaluate"
 
 
 @dataclass(frozen=True)
-class Config(Workers, SeveralSetups):
+class Config(Workers, TimeLimit, SeveralSetups):
     """Measure a player alone against copies of each opponent, and each opponent alone against copies of the player."""
 
     player: Annotated[str, tyro.conf.Positional]
@@ -69,17 +69,13 @@ class Config(Workers, SeveralSetups):
     out: Path | None = None
     """Folder for `result.json`; the same command continues an interrupted evaluation there.
     With --sequential, the file is `sequential.json`, and an interrupted test starts again. Default: no files."""
-    seconds_a_decision: float | None = None
-    """Most seconds that a player may take for a decision, as the mean over the up to 16 games that it is asked about at
-    once. One that takes longer forfeits the game; one that does so 20 times in a row is left out. Default: no limit.
-    Compiled players have no limit. Players are interrupted only on POSIX systems; elsewhere a call ends by itself."""
     fresh: bool = False
     """Play everything again, also what is stored in --out; for a player whose changes cannot be seen in its code."""
 
     def __post_init__(self) -> None:
         require(bool(self.others), "--against must name another player")
         check_at_least(self, num_deals=2, seed=0)
-        check_seconds_a_decision(self)
+        self.check_time_limit()
         gain = self.sequential
         if gain is not None:
             check_positive(self, "sequential")

@@ -58,9 +58,7 @@ ROUND = np.dtype(
 
 
 TOO_LONG, ILLEGAL = "taking too long", "an illegal action"
-GAMES_AT_ONCE = (
-    16  # with a time limit; a player that hangs is waited for as many limits before each game is asked alone
-)
+GAMES_AT_ONCE = 16  # with a time limit: if a player hangs, so many limits pass before it is asked about each game alone
 LATE_IN_A_ROW = 20  # decisions after which a player is given up: one that hangs would take hours for all of its games
 
 

@@ -12,9 +12,8 @@ from agents.arena.blame import LEAD, describe_suspects, find_culprits, list_unex
 from agents.arena.blocks import Blocks, estimate_measures, play_blocks
 from agents.arena.clock import Clock, Report
 from agents.arena.games import PlayerError
-from agents.arena.names import name_player
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
-from agents.registry import PLAYERS, identify_weights, list_files, make
+from agents.registry import PLAYERS, identify_weights, list_files, make, name_player
 from agents.tasks.run import Outcome, run_tasks
 from agents.tools.command import print_error
 from agents.tools.files import UserError

@@ -22,8 +22,7 @@ import numpy as np
 from agents.arena import blocks as arena_blocks
 from agents.arena.blocks import MEASURES, Blocks
 from agents.arena.games import ROUND, Forfeit
-from agents.arena.names import name_player
-from agents.registry import Identity, identify_player, shorten_codes
+from agents.registry import Identity, identify_player, name_player, shorten_codes
 from agents.tools.files import (
     LOCK,
     UserError,
@@ -143,7 +142,7 @@ def open_folder(
 
 
 def report_changes(players: Mapping[str, Identity], known: Mapping[str, str], report: Callable[[str], Any]) -> None:
-    """Tell of each player that has changed since it played, and in one line of those of which that is not fully seen.
+    """Name each player that has changed since it played, and in one line those whose changes are not all seen.
 
     known: {code: digest} of the players that have played.
     """

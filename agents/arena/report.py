@@ -9,8 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from agents.arena.matches import MatchResults
-from agents.arena.names import name_player
-from agents.registry import shorten_codes
+from agents.registry import name_player, shorten_codes
 from agents.tools.command import print_error
 from agents.tools.files import write_text
 from agents.tools.markdown import format_estimate, format_table

@@ -28,13 +28,13 @@ from agents.tools.command import print_error
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import check_replacement, describe_measurement
-from agents.tools.settings import SeveralSetups, check_at_least, check_seconds_a_decision, require
+from agents.tools.settings import SeveralSetups, TimeLimit, check_at_least, require
 from felicity_env.game import Setup
 from felicity_env.setups import describe_setup, setup_name
 
 
 @dataclass(frozen=True)
-class Config(Workers, SeveralSetups):
+class Config(Workers, TimeLimit, SeveralSetups):
     """Play a tournament: each player alone against copies of each other player, and tables of different players."""
 
     resumes: ClassVar[bool] = True
@@ -56,10 +56,6 @@ class Config(Workers, SeveralSetups):
     """Seed of the deals and of the players' randomness. Training and its evaluation never play the same games."""
     out: Path = Path("runs/tournament")
     """Folder for the results; the same command continues an interrupted tournament there."""
-    seconds_a_decision: float | None = None
-    """Most seconds that a player may take for a decision, as the mean over the up to 16 games that it is asked about at
-    once. One that takes longer forfeits the game; one that does so 20 times in a row is left out. Default: no limit.
-    Compiled players have no limit. Players are interrupted only on POSIX systems; elsewhere a call ends by itself."""
     fresh: bool = False
     """Play everything again, also what is stored in --out; for a player whose changes cannot be seen in its code."""
     deals_per_part: int = 50
@@ -72,7 +68,7 @@ class Config(Workers, SeveralSetups):
         enough = len(self.entrants) >= 2 and len(set(self.entrants)) == len(self.entrants)
         require(enough, f"{what} must name at least two different players, not {named}")
         check_at_least(self, num_deals=2, search_deals=2, mixed_deals=0, deals_per_part=1, seed=0)
-        check_seconds_a_decision(self)
+        self.check_time_limit()
         super().__post_init__()
 
     @property

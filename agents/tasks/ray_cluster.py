@@ -23,6 +23,7 @@ from agents.tools.command import explain_missing_extra, print_error
 from agents.tools.files import UserError
 from agents.tools.startup import PORTABLE
 from agents.tools.threads import use_one_blas_thread
+from felicity_env.code_digest import PROJECT
 
 if (Path.home() / ".ray" / "auth_token").exists():  # then `ray start --head` asks for it; Ray reads this when imported
     os.environ.setdefault("RAY_AUTH_MODE", "token")
@@ -30,8 +31,7 @@ with explain_missing_extra("--ray", "dist"):
     import ray  # pyright: ignore[reportMissingImports]
     from ray.exceptions import NodeDiedError, ObjectLostError, RayError, RayTaskError  # pyright: ignore[reportMissingImports]
 
-PROJECT = Path(__file__).parents[2]
-PACKAGES = ("felicity_env", "agents", "train", "experiments")
+ROOT = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "results")  # of the packages
 SECONDS = 10  # between two messages that no node is there
 NODE_ID = "ray.io/node-id"  # label that Ray gives to each node
@@ -191,8 +191,8 @@ def copy_sources(folder: Path, files: Sequence[Path]) -> None:
 
     Raises `UserError` if a file is elsewhere, because its path would be another one on the nodes.
     """
-    for package in PACKAGES:
-        shutil.copytree(PROJECT / package, folder / package, ignore=LEFT_OUT)
+    for package in PROJECT:
+        shutil.copytree(ROOT / package, folder / package, ignore=LEFT_OUT)
     here = Path.cwd()
     for path in files:
         place = Path(os.path.relpath(path, here)) if path.suffix == ".py" else path

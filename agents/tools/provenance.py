@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from agents.tools.files import UserError
+from felicity_env.code_digest import PROJECT
 from felicity_env.setups import setup_name
 
 PACKAGES = ("felicity-env", "numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib")
 WITHOUT_INFLUENCE = ("workers", "ray", "out", "write", "fresh")  # settings that do not change the measured numbers
-PACKAGES_OF_PROJECT = ("felicity_env/", "agents/", "train/", "experiments/")
 RENDERED = ("experiments/results", "README.md")  # outputs of experiments, which do not change what experiments do
 
 
@@ -76,7 +76,7 @@ def commit() -> str:
     """
     try:
         lines = _git("status", "--porcelain", "--", ":/", *(f":(top,exclude){path}" for path in RENDERED)).splitlines()
-        changes = [line for line in lines if not line.startswith("??") or line[3:].startswith(PACKAGES_OF_PROJECT)]
+        changes = [line for line in lines if not line.startswith("??") or line[3:].partition("/")[0] in PROJECT]
         return _git("rev-parse", "--short=12", "HEAD") + ("+" if changes else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

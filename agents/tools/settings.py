@@ -29,13 +29,6 @@ def check_positive(config: Any, *settings: str) -> None:
         require(0 < value < inf, f"{option_name(setting)} must be positive, not {value}")
 
 
-def check_seconds_a_decision(config: Any) -> None:
-    """Raise `ValueError` unless `seconds_a_decision` is None, or positive and at most a day, as any timer takes it."""
-    seconds = config.seconds_a_decision
-    is_possible = seconds is None or 0 < seconds <= DAY
-    require(is_possible, f"--seconds-a-decision must be positive and at most {DAY} (a day), not {seconds}")
-
-
 def check_not_negative(config: Any, *settings: str) -> None:
     """Raise `ValueError` unless the settings of `config` with these names are finite and at least zero."""
     for setting in settings:
@@ -117,6 +110,22 @@ class OneSetup:
     def training_setup(self) -> dict[str, Any]:
         """Settings `num_players` and `setup` in the form of a training run's settings: {name: tuple}."""
         return {"num_players": (self.num_players,), "setup": (self.setup,) if self.setup else ()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeLimit:
+    """Setting that limits the time of a player's decisions."""
+
+    seconds_a_decision: float | None = None
+    """Most seconds that a player may take for a decision, as the mean over the up to 16 games that it is asked about at
+    once. One that takes longer forfeits the game; one that does so 20 times in a row is left out. Default: no limit.
+    Compiled players have no limit. Players are interrupted only on POSIX systems; elsewhere a call ends by itself."""
+
+    def check_time_limit(self) -> None:
+        """Raise `ValueError` unless there is no limit, or it is positive and at most a day, as any timer takes it."""
+        seconds = self.seconds_a_decision
+        is_possible = seconds is None or 0 < seconds <= DAY
+        require(is_possible, f"--seconds-a-decision must be positive and at most {DAY} (a day), not {seconds}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,19 +49,24 @@ class Config(Workers, OneSetup):
         super().__post_init__()
         check_players(self, "targets")
         check_at_least(self, total_timesteps=1, num_deals=2)
-        names = {settings.target: settings.result_name for settings in create_probes(self.targets, self)}
+        names = {settings.target: settings.result_name for settings in self.probes}
         missing = [target for target, name in names.items() if find_result(name) is None]
         advice = f"{python_command('experiments')} exploit --target {shlex.quote(missing[0])}" if missing else ""
         require(not missing, f"--targets: `exploit` has no result for {', '.join(missing)}; first: {advice}")
 
+    @property
+    def probes(self) -> list[exploit.Config]:
+        """Settings of the question `exploit` for the short response to each target."""
+        return create_probes(self.targets, self, total_timesteps=self.total_timesteps, out=self.out)
 
-def create_probes(targets: Sequence[str], config: Any) -> list[exploit.Config]:
+
+def create_probes(targets: Sequence[str], config: Any, *, total_timesteps: int, out: Path) -> list[exploit.Config]:
     """Return the settings of the question `exploit` for one short response to each player.
 
-    config: settings with `num_players`, `setup`, `total_timesteps`, `num_deals` and `out`.
+    config: settings with `num_players`, `setup` and `num_deals`. total_timesteps, out: as in `Config`.
     """
-    names = ("num_players", "setup", "total_timesteps", "num_deals", "out")
-    probe = exploit.Config(target=targets[0], seeds=(0,), **{name: getattr(config, name) for name in names})
+    shared = {name: getattr(config, name) for name in ("num_players", "setup", "num_deals")}
+    probe = exploit.Config(target=targets[0], seeds=(0,), total_timesteps=total_timesteps, out=out, **shared)
     starts = {target: [*exploit.list_starts(target)][-1] for target in targets}  # own weights if there are some
     return [replace(probe, target=target, starts=(start,)) for target, start in starts.items()]
 
@@ -90,7 +95,7 @@ def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[d
 def main(config: Config) -> None:
     """Train the responses, print each gain beside that of the long responses as soon as it is known, and store all."""
     started, console, rows = time.monotonic(), Console(), []
-    probes = create_probes(config.targets, config)
+    probes = config.probes
     for settings in probes:
         folders = [exploit.run_folder(start, 0, settings) for start in settings.starts]
         exploit.prepare_folders(settings.target, folders, fresh=config.fresh)

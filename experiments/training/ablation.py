@@ -10,7 +10,7 @@ same deals, so each is compared with the base deal by deal.
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -166,8 +166,8 @@ def measure_responses(players: Players, config: Config, console: Console) -> dic
     Returns {variant: for each training seed [blocks]}.
     """
     names = [(variant, seed) for seed in config.seeds for variant in players]
-    short = replace(config, total_timesteps=config.probe_timesteps, out=config.out / config.recipe / "probes")
-    probes = probe.create_probes([players[variant][seed] for variant, seed in names], short)
+    codes, out = [players[variant][seed] for variant, seed in names], config.out / config.recipe / "probes"
+    probes = probe.create_probes(codes, config, total_timesteps=config.probe_timesteps, out=out)
     found: dict[str, list[np.ndarray]] = {variant: [] for variant in players}
     for (variant, seed), win_shares in zip(names, probe.train_responses(probes, **config.spread), strict=True):
         console.print(f"{variant}, seed {seed}: a response wins {win_shares.mean():.3f}", highlight=False)
@@ -184,7 +184,9 @@ def compare(variant: Sequence[np.ndarray], base: Sequence[np.ndarray]) -> dict[s
     return {"win_share": estimate_over_seeds(variant), "gain": estimate_over_seeds(gains)}
 
 
-def compare_kinds(variant: Sequence[Mapping[str, np.ndarray]], base: Sequence[Mapping[str, np.ndarray]]) -> Any:
+def compare_kinds(
+    variant: Sequence[Mapping[str, np.ndarray]], base: Sequence[Mapping[str, np.ndarray]]
+) -> dict[str, dict[str, Any]]:
     """Compare a variant with the base against each kind of opponents; return {kind: what `compare` returns}."""
     return {kind: compare([run[kind] for run in variant], [run[kind] for run in base]) for kind in base[0]}
 

@@ -8,7 +8,7 @@ enough to compare players.
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -67,8 +67,8 @@ def write_players(run: Path, config: Config) -> Iterator[tuple[int, Path]]:
 
 def create_probes(players: Sequence[Path], config: Config) -> list[exploit.Config]:
     """Return the settings of the question `exploit` for one short response to each player, from its own weights."""
-    short = replace(config, total_timesteps=config.probe_timesteps, out=config.out / "probes")
-    return probe.create_probes([f"net:{player}" for player in players], short)
+    codes, out = [f"net:{player}" for player in players], config.out / "probes"
+    return probe.create_probes(codes, config, total_timesteps=config.probe_timesteps, out=out)
 
 
 def plot(results: dict[str, Any], path: Path) -> None:

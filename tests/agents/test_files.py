@@ -21,3 +21,5 @@ def test_a_lock_that_the_system_cannot_delete_while_it_is_open_is_no_error(tmp_p
     monkeypatch.setattr(Path, "unlink", refuse)
     with lock_output(tmp_path / "games.npz"):
         pass
+    with lock_output(tmp_path / "games.npz"):
+        assert list(tmp_path.iterdir())  # it is free again

@@ -9,10 +9,10 @@ import pytest
 from agents.tools.files import UserError, check_same_settings
 from agents.tools.options import read_whole_number
 from agents.tools.settings import (
+    TimeLimit,
     check_at_least,
     check_positive,
     check_range,
-    check_seconds_a_decision,
     check_seeds,
     choose_setups,
     require,
@@ -46,7 +46,7 @@ def test_the_first_setting_that_is_wrong_is_named(check: Callable[[], object], m
 @pytest.mark.parametrize("seconds", [-1, 0, float("inf"), float("nan"), 1e20])
 def test_a_time_limit_that_no_timer_takes_is_refused(seconds):
     with pytest.raises(ValueError, match=r"--seconds-a-decision must be positive and at most 86400 \(a day\), not "):
-        check_seconds_a_decision(SimpleNamespace(seconds_a_decision=seconds))
+        TimeLimit(seconds_a_decision=seconds).check_time_limit()
 
 
 def test_whole_numbers_may_have_an_exponent():
@@ -66,7 +66,7 @@ def test_possible_settings_are_accepted():
     check_range(CONFIG, 0, 1, "gain", "num_envs")
     check_seeds([3, 1], at_least=2)
     for seconds in (None, 0.01, 86_400):
-        check_seconds_a_decision(SimpleNamespace(seconds_a_decision=seconds))
+        TimeLimit(seconds_a_decision=seconds).check_time_limit()
 
 
 def test_setups_are_chosen_by_name_by_file_or_by_number_of_players_each_once(tmp_path):

@@ -59,7 +59,7 @@ def test_the_reference_recipe_is_judged_by_its_mixture_and_by_its_last_policy_al
 
 def test_responses_are_those_to_the_player_of_each_variant_and_seed(monkeypatch):
     players = {BASE: {0: "net:b0", 1: "net:b1"}, "linear decay": {0: "net:l0", 1: "net:l1"}}
-    monkeypatch.setattr(ablation.probe, "create_probes", lambda targets, short: targets)
+    monkeypatch.setattr(ablation.probe, "create_probes", lambda targets, *_, **__: targets)
     monkeypatch.setattr(
         ablation.probe, "train_responses", lambda probes, **_: [np.full(3, float(code[-1])) for code in probes]
     )
