@@ -6,7 +6,8 @@ from typing import Any
 from agents.tools.markdown import format_table
 from experiments.checks.chunks import list_faults
 from experiments.checks.endurance import FACES, measure_growth
-from experiments.pages.results import NOT_MEASURED, STRANGERS, compare_neighbours, compare_probe, name_machine
+from experiments.pages.formats import NOT_MEASURED, STRANGERS, name_machine
+from experiments.pages.strength_tables import compare_neighbours, compare_probe
 from experiments.questions import GROUPS
 from experiments.results import RESULTS, read_result
 

@@ -6,8 +6,9 @@ from typing import Any
 from agents.arena.report import list_win_shares
 from agents.mixture import REFERENCE, load_policy_player
 from agents.tools.markdown import format_estimate, format_table
-from experiments.pages.results import NOT_MEASURED, STRANGERS, read_exploits, render_exploits
+from experiments.pages.formats import NOT_MEASURED, STRANGERS
 from experiments.pages.source import format_source
+from experiments.pages.strength_tables import read_exploits, render_exploits
 from experiments.results import RESULTS, read_result
 from felicity_env import OBS_SIZE
 

@@ -19,31 +19,30 @@ from agents.mixture import REFERENCE
 from agents.registry import PLAYERS
 from agents.tools.command import print_error
 from agents.tools.markdown import format_table
+from experiments.pages.game_tables import render_anatomy
 from experiments.pages.index import INDEX_PARTS
 from experiments.pages.model_card import CARD_PARTS
-from experiments.pages.results import (
-    read_exploits,
-    render_ablation,
-    render_anatomy,
-    render_budget,
+from experiments.pages.speed_tables import (
     render_cluster,
     render_data_parallel,
-    render_encoding,
-    render_exploits,
-    render_first_player,
     render_gpu_kernels,
     render_gpu_speed,
-    render_ladder,
     render_player_speed,
-    render_probe,
-    render_ratings,
-    render_recipes,
     render_reference_speed,
-    render_soundness,
     render_speed,
-    render_standings,
     render_training_speed,
 )
+from experiments.pages.strength_tables import (
+    read_exploits,
+    render_budget,
+    render_exploits,
+    render_ladder,
+    render_probe,
+    render_ratings,
+    render_soundness,
+    render_standings,
+)
+from experiments.pages.training_tables import render_ablation, render_encoding, render_first_player, render_recipes
 from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, Game, felicity_v0, game_seed
 from felicity_env.game import CARD_VALUES, MAX_BID, NUM_CARDS, PASS
 from felicity_env.notation import card_text, dumps

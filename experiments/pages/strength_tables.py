@@ -1,0 +1,203 @@
+"""Tables about the strength of players, from stored results; each function `render_*` returns one as Markdown."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from agents.arena.report import list_win_shares
+from agents.tools.markdown import format_estimate, format_table
+from experiments.pages.formats import NOT_MEASURED, format_percent, format_signed, format_with_source
+from experiments.pages.source import format_source
+from experiments.results import RESULTS, read_result
+from experiments.strength.ladder import LADDER, REFERENCE, read_win_shares
+
+
+def compare_neighbours(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Compare each player of the ladder (players in order of strength) with the next weaker one.
+
+    Returns a row for each pair in each setup. up: win share of the stronger player alone against copies of the weaker.
+    down: win share of the weaker player alone against copies of the stronger. formats: "both", "one" or "neither", for
+    how many of these two win shares show clearly that the stronger player is stronger. `up` does so if its whole 95 %
+    interval is above par, `down` if its whole interval is below par.
+    """
+    rows = []
+    for setup in stored["results"]["ratings"]:
+        win_shares = list_win_shares(stored["results"], setup)
+        par = next(pair["par"] for pair in stored["results"]["pairs"] if pair["setup"] == setup)
+        for weaker, stronger in pairwise(code for code in stored["config"]["players"] if code in LADDER):
+            up, down = win_shares[stronger, weaker], win_shares[weaker, stronger]
+            formats = ("neither", "one", "both")[(up["low"] > par) + (down["high"] < par)]
+            names = {"setup": setup, "stronger": stronger, "weaker": weaker}
+            rows.append(names | {"up": up, "down": down, "par": par, "formats": formats})
+    return rows
+
+
+def render_ladder() -> str:
+    """Return a Markdown table of neighbours on the ladder: the win share of each alone against copies of the other."""
+    stored = read_result("ladder")
+    rows = [
+        (
+            row["setup"],
+            f"`{row['stronger']}` over `{row['weaker']}`",
+            format_estimate(row["up"]),
+            format_estimate(row["down"]),
+            f"{row['par']:.3f}",
+            row["formats"],
+        )
+        for row in compare_neighbours(stored)
+    ]
+    alone = "stronger player alone", "weaker player alone"
+    return format_with_source(("setup", "pair", *alone, "par", "formats in which it is clearly ahead"), rows, stored)
+
+
+def render_ratings() -> str:
+    """Return a Markdown table of the Plackett-Luce ratings of the ladder's players, with a column for each setup."""
+    stored = read_result("ladder")
+    ratings = stored["results"]["ratings"]
+    codes = [code for code in stored["config"]["players"] if code in next(iter(ratings.values()))]
+    rows = [
+        (f"`{code}`", *(format_estimate(points[code], 0) for points in ratings.values())) for code in reversed(codes)
+    ]
+    return format_with_source(("player", *ratings), rows, stored)
+
+
+def render_standings() -> str:
+    """Return a Markdown table with the ratings, `net`'s win share and the exploitability of each player.
+
+    The win share is that of `net` alone against copies of the player. Exploitability is the gain over par of a best
+    response to the player. Both are for the standard setup with four seats. What is not measured stays empty.
+    """
+    ladder = read_result("ladder")
+    ratings, against = ladder["results"]["ratings"], read_win_shares("net", "standard-4")
+    gains = {
+        stored["config"]["target"]: stored["results"]["gain"]
+        for stored in read_exploits()
+        if stored["results"]["setup"] == "standard-4" and stored["config"]["num_learners"] == 1
+    }
+    rated = [code for code in ladder["config"]["players"] if code in ratings["standard-4"]]
+    rows = [
+        (
+            f"`{code}`",
+            *(format_estimate(points[code], 0) if code in points else "" for points in ratings.values()),
+            format_estimate(against[code]) if code in against else "",
+            format_signed(gains[code]) if code in gains else "",
+        )
+        for code in dict.fromkeys((*reversed(REFERENCE), *reversed(rated)))
+    ]
+    shares = "`net` alone against 3 copies, par 0.25"
+    return format_table(("player", *(f"rating, {setup}" for setup in ratings), shares, "exploited"), rows)
+
+
+def render_budget() -> str:
+    """Return a Markdown table of the search players: win share and time of a decision for each number of playouts."""
+    stored = read_result("budget")
+    rows = [
+        (
+            row["setup"],
+            f"`{row['kind']}:{row['playouts']}`",
+            f"{row['milliseconds']['value']:.1f}",
+            format_estimate(row["win_share"]),
+            f"{row['par']:.3f}",
+        )
+        for row in stored["results"]
+    ]
+    against = f"win share against copies of `{stored['config']['rest']}` (95 %)"
+    return format_with_source(("setup", "one", "ms a decision, one core", against, "par"), rows, stored)
+
+
+def read_exploits() -> list[dict[str, Any]]:
+    """Return the stored results of the question `exploit`, the largest gain first.
+
+    There is one for each player, setup and number of responses at a table.
+    """
+    results = [read_result(path.stem) for path in RESULTS.glob("exploit_*.json")]
+    return sorted(results, key=lambda stored: -stored["results"]["gain"]["value"])
+
+
+def render_exploits(stored: Sequence[Mapping[str, Any]]) -> str:
+    """Return a Markdown table of the win shares of best responses, which were trained to beat one player each."""
+    head = ("setup", "target", "responses at a table", "their win share", "gain over par", "started from", "runs")
+    head += ("gain with search on top", "gain of search without training")
+    return format_table(head, map(_exploit_row, stored)) + "\n\n" + "\n\n".join(map(format_source, stored))
+
+
+def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
+    config, results = stored["config"], stored["results"]
+    decisions = f"{len(results['responses'])} x {config['total_timesteps'] / 1e6:.0f} million decisions"
+    values = format_estimate(results["win_share"]), format_signed(results["gain"])
+    target = f"`{config['target']}`"
+    row = results["setup"], target, config["num_learners"], *values, results["best"]["start"], decisions
+    return *row, *(_gain_of_search(results, policy) for policy in ("response", "target"))
+
+
+def _gain_of_search(results: Mapping[str, Any], policy: str) -> str:
+    """Return the gain over par of a search on top of the response, or of the target's policy; "" if not measured."""
+    found = results["searches"].get(policy)
+    return format_signed({name: found[name] - results["par"] for name in ("value", "low", "high")}) if found else ""
+
+
+def compare_probe(stored: Mapping[str, Any]) -> list[tuple[str, Mapping[str, float], Mapping[str, float]]]:
+    """Return each player of a stored `probe`, the gain of its short best response, and the stored gain of long ones."""
+    setup = stored["results"]["setup"]
+    gains = {
+        row["config"]["target"]: row["results"]["gain"]
+        for row in read_exploits()
+        if row["results"]["setup"] == setup and row["config"]["num_learners"] == 1
+    }
+    return [(row["target"], row["probe"], gains[row["target"]]) for row in stored["results"]["rows"]]
+
+
+def render_probe() -> str:
+    """Return a Markdown table of what a short best response to each player gains, and what the long ones gain."""
+    if not (RESULTS / "probe.json").exists():
+        return NOT_MEASURED
+    stored = read_result("probe")
+    rows = [
+        (f"`{target}`", format_signed(short), format_signed(long), f"{short['value'] / long['value']:.0%}")
+        for target, short, long in compare_probe(stored)
+    ]
+    decisions = f"{stored['config']['total_timesteps'] / 1e6:.0f} million decisions"
+    heads = ("target", f"gain of one response, {decisions}", "gain of the best of the long ones", "part found")
+    return format_with_source(heads, rows, stored)
+
+
+def render_soundness() -> str:
+    """Return Markdown tables that show how often the arena's intervals and tests are right, for known win shares."""
+    stored = read_result("soundness")
+    results = stored["results"]
+    coverage = [
+        (
+            f"one `{row['one']}` against {row['num_players'] - 1} x `{row['rest']}`",
+            format_estimate(row["truth"], 4),
+            format_percent(row["covered"]),
+        )
+        for row in results["coverage"]
+    ]
+    sequential = [
+        (
+            f"`{row['one']}`",
+            f"`{row['other']}`",
+            format_estimate(row["truth"]),
+            format_percent(row["stronger"]),
+            format_estimate(row["mean_blocks"], 0),
+            f"{row['fixed_blocks']:,.0f}",
+        )
+        for row in results["sequential"]
+    ]
+    copies = [
+        (
+            f"{row['num_players']} x `{row['player']}`",
+            f"{row['blocks']:,}",
+            *(f"{row[name]:.1g}" for name in ("furthest_from_par", "width")),
+        )
+        for row in results["copies"]
+    ]
+    stronger = f"declared stronger by {results['sequential'][0]['gain']}"
+    deals = "mean deals", "deals of a test of fixed size"
+    parts = [
+        format_table(("95 % intervals", "true win share", "contain the true win share"), coverage),
+        format_table(("first", "second", "true difference", f"the first is {stronger}", *deals), sequential),
+        format_table(("copies", "deals", "furthest from par", "width of the interval"), copies),
+        format_source(stored),
+    ]
+    return "\n\n".join(parts)

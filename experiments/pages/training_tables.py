@@ -1,0 +1,85 @@
+"""Tables about training, from stored results; each function `render_*` returns one as Markdown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.tools.markdown import format_estimate
+from agents.tools.settings import OneSetup
+from experiments.pages.formats import NOT_MEASURED, format_signed, format_with_source
+from experiments.results import RESULTS, read_result
+from experiments.strength.ladder import read_win_shares
+from felicity_env.setups import setup_name
+
+
+def render_first_player(algorithm: str) -> str:
+    """Return a Markdown table of the win shares that default training runs reach, with a row for each training seed."""
+    stored = read_result(f"first_player_{algorithm}")
+    runs, chosen = stored["results"]["runs"], {name: stored["config"][name] for name in ("num_players", "setup")}
+    setup = OneSetup(**chosen).chosen_setup
+    codes, ev = list(runs[0]["results"][0]["win_share"]), read_win_shares("ev", setup_name(setup))
+    rows: list[tuple[object, ...]] = []
+    for run in runs:
+        win_shares = run["results"][0]["win_share"].values()
+        rows.append((run["seed"], *map(format_estimate, win_shares), f"{run['minutes']:.1f}"))
+    rows.append(("`ev` instead", *(format_estimate(ev[code]) if code in ev else "" for code in codes), ""))
+    others = setup.seats - 1
+    return format_with_source(("seed", *(f"against {others} x `{code}`" for code in codes), "minutes"), rows, stored)
+
+
+def render_ablation(recipe: str) -> str:
+    """Return a Markdown table of the gain in win share when one setting of a recipe of the trainer is changed."""
+    if not (RESULTS / f"ablation_{recipe}.json").exists():
+        return NOT_MEASURED
+    stored = read_result(f"ablation_{recipe}")
+    others = stored["config"]["num_players"] - 1
+    compared = {variant: _list_comparisons(found, others) for variant, found in stored["results"].items()}
+    base = compared.pop("base")
+    rows = [("base: win share", *(format_estimate(each["win_share"]) for each in base.values()))]
+    for variant, found in compared.items():
+        rows.append((f"{variant}: more than base", *(format_signed(each["gain"]) for each in found.values())))
+    return format_with_source(("variant", *base), rows, stored)
+
+
+def _list_comparisons(found: Mapping[str, Any], others: int) -> dict[str, Any]:
+    """Return the comparisons of a variant with the base, {head of the column: win share and gain}."""
+    compared = {f"against {others} x `{kind}`": each for kind, each in found["opponents"].items()}
+    return compared | ({"a short best response to it": found["response"]} if "response" in found else {})
+
+
+def render_encoding() -> str:
+    """Return a Markdown table of win shares after training with and without thermometer encoding of the inputs."""
+    stored = read_result("encoding")
+    codes = list(next(iter(stored["results"].values()))["win_share"])
+    rows = [
+        (name, *(format_estimate(result["win_share"][code]) for code in codes))
+        for name, result in stored["results"].items()
+    ]
+    return format_with_source(("amounts as", *(f"against 3 x `{code}`" for code in codes)), rows, stored)
+
+
+def render_recipes() -> str:
+    """Return a Markdown table of what each recipe of another library reaches."""
+    if not (RESULTS / "recipes.json").exists():
+        return NOT_MEASURED
+    stored = read_result("recipes")
+    rows = [
+        (
+            f"[`{row['recipe']}`](recipes/{row['recipe']}.py)",
+            ", ".join(f"`{need}`" for need in row["needs"]),
+            _describe_recipe(row),
+            f"{row['decisions']:,}" if "decisions" in row else "",
+            str(row["seconds"]),
+        )
+        for row in stored["results"]["recipes"]
+    ]
+    heads = ("recipe", "needs", "win share against three `random` (par 0.25)", "decisions", "seconds")
+    return format_with_source(heads, rows, stored)
+
+
+def _describe_recipe(row: Mapping[str, Any]) -> str:
+    if "win_share" in row:
+        return f"{row['win_share']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
+    if "games" in row:
+        return f"does not learn; plays {row['games']} games"
+    change = f"from {row['exploitability_before']:.3f} to {row['exploitability_after']:.3f}"
+    return f"solves `tiny-2`: exploitability {change}"
