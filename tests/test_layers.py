@@ -53,9 +53,9 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("__main__",),
     ),
     "train": (
-        ("__init__", "algorithms", "priors", "opponents", "sampling", "compilation", "cuda_graphs"),
+        ("__init__", "algorithms", "priors", "opponents", "sampling", "compilation", "cuda_graphs", "logs", "progress"),
         ("config", "networks"),
-        ("storage", "initial_policy", "rollout"),
+        ("storage", "initial_policy", "rollout", "interrupt"),
         ("curves",),
         ("trainer", "own_games", "shards", "gpu_kernels"),
         ("gpu_games",),

@@ -23,8 +23,9 @@ from agents.tools.threads import use_one_blas_thread
 from felicity_env.kernel import MAX_THREADS
 from train.algorithms import DEFAULT, load_trainer
 from train.config import COMMAND_SETTINGS, WITH_RESUME, Config, find_foreign_players, read_config
+from train.progress import Progress, report_waiting
 from train.storage import CONFIG, EVALUATION, choose_run_folder, create_run_folder
-from train.trainer import Progress, Trainer, report_waiting
+from train.trainer import Trainer
 
 
 def read_arguments(arguments: Sequence[str]) -> tuple[Config, list[str]]:

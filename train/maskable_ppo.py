@@ -27,9 +27,11 @@ from felicity_env.observation import OBS_HIGH, OBS_LOW
 from train import storage
 from train.config import Config
 from train.initial_policy import load_initial_policy
+from train.interrupt import Interrupt
 from train.opponents import PAST, SELF, OpponentPool
+from train.progress import Progress
 from train.rollout import GAMES_STREAM, create_games
-from train.trainer import Interrupt, Progress, Trainer
+from train.trainer import Trainer
 
 
 @dataclass(frozen=True, kw_only=True)

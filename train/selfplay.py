@@ -32,13 +32,15 @@ from train.compilation import choose_compilation
 from train.config import Config, choose_device
 from train.cuda_graphs import GraphedFunction
 from train.initial_policy import load_initial_policy
+from train.interrupt import Interrupt
 from train.networks import ACTIVATION, ActorCritic, masked_log_softmax
 from train.opponents import SELF
 from train.own_games import OwnGames
 from train.priors import PRIORS, prior_logits
+from train.progress import Progress
 from train.rollout import Rollout
 from train.shards import ShardedGames
-from train.trainer import Interrupt, Progress, Trainer
+from train.trainer import Trainer
 
 _VALUES_AT_ONCE = {"cpu": 16384, "cuda": 262144}
 

@@ -1,35 +1,27 @@
-"""Parts that all trainers share: the training run with its curve and evaluation, the progress bar, and Ctrl-C."""
+"""Parts that all trainers share: the training run with its learning curve, and the evaluation of policies."""
 
 import ctypes
 import json
-import signal
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event, Thread
-from types import FrameType
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-from stable_baselines3.common.logger import KVWriter, Logger, make_output_format
+from stable_baselines3.common.logger import Logger, make_output_format
 from torch import nn
 
 from agents.arena.estimates import estimate_share
 from agents.arena.matches import win_shares_against_copies
 from agents.checkpoint_file import CURVE, load_checkpoint, save_checkpoint
 from agents.network import NetworkPlayer
-from agents.own_code import load_own
 from agents.policy_file import CRITIC, POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
 from agents.tools.files import check_same_settings, explain_os_errors, write_json
-from agents.tools.progress import SECONDS_A_LINE, format_duration
 from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
 from felicity_env import OBSERVATION_VERSION, Player, Setup, game_seed
@@ -38,9 +30,11 @@ from felicity_env.setups import describe_setup, setup_name
 from train import storage
 from train.config import Config
 from train.curves import plot_learning_curve
+from train.interrupt import Interrupt
+from train.logs import FunctionWriter, RunLogger
 from train.networks import copy_layers
+from train.progress import Progress, report_waiting
 
-YARDSTICK = "anchor"  # opponent of the win share that the progress bar shows
 CURVE_INTERVALS = 10  # between the points of a learning curve, in a run without the setting `curve_every`
 CURVE_STREAM, FINAL_STREAM = 1, 2  # random streams of the learning curve and of the final evaluation
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
@@ -62,46 +56,6 @@ def prepare_process(threads: int | None) -> int:
         mallopt(_M_MMAP_THRESHOLD, 2**30)
         mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
     return number
-
-
-class RunLogger(Logger):
-    """Logger of a training run that raises `UserError`, with the name of the folder, if it cannot write its files."""
-
-    def dump(self, step: int = 0) -> None:
-        """Write the recorded values to the log files; `step` is the number of decisions learned from so far."""
-        with explain_os_errors(f"cannot write the logs in {self.dir}"):
-            super().dump(step)
-
-    def close(self) -> None:
-        """Close the log files of the training run."""
-        with explain_os_errors(f"cannot write the logs in {self.dir}"):
-            super().close()
-
-
-class FunctionWriter(KVWriter):
-    """Output of a logger that calls a user's function with {name: value} and the number of decisions learned from.
-
-    If the function raises an exception, that is printed, and the function is not called again: the run goes on.
-    """
-
-    def __init__(self, code: str) -> None:
-        self.code = code
-        self._function: Callable[[dict[str, Any], int], Any] | None = load_own(code)
-
-    def write(
-        self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0
-    ) -> None:  # the names are those of Stable-Baselines3
-        """Call the function with all logged values."""
-        if self._function is None:
-            return
-        try:
-            self._function(dict(key_values), step)
-        except Exception as error:  # foreign code raises anything
-            print(f"{self.code} raised {type(error).__name__}: {error}; it is not called again", file=sys.stderr)
-            self._function = None
-
-    def close(self) -> None:
-        """Do nothing: the function has its own files."""
 
 
 class Run:
@@ -279,126 +233,6 @@ def evaluate_policy(
         for code in against
     }
     return describe_setup(setup) | {"par": 1 / setup.seats, "win_share": win_shares}
-
-
-# --- progress and signals ---------------------------------------------------------------------------------------------
-
-
-class Progress:
-    """Display of the progress of a training run: a bar on a terminal, elsewhere a line every half minute.
-
-    Each new point of the learning curve is also printed as a line. total: number of decisions to learn from in the run.
-    timesteps: number already learned from. Use it as a context manager.
-    """
-
-    def __init__(self, console: Console, total: int, timesteps: int) -> None:
-        self.console, self.total, self.timesteps = console, total, timesteps
-        self._first, self._started = timesteps, time.monotonic()
-        self._last_line = self._started
-        self.bar = Bar(
-            TextColumn("{task.percentage:>3.0f}%"),
-            BarColumn(bar_width=12),
-            TextColumn("{task.fields[speed]}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            TextColumn("{task.fields[strength]}"),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self.task = self.bar.add_task("", total=total, completed=timesteps, speed="", left="", strength="")
-
-    def __enter__(self) -> "Progress":
-        self.bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.stop()
-
-    def advance_to(self, timesteps: int, part: float = 0.0) -> None:
-        """Show in the progress bar that the run has learned from `timesteps` decisions.
-
-        part: number of decisions to add for the work that is already done on an unfinished update.
-        """
-        self.timesteps = timesteps
-        done, now = timesteps + part, time.monotonic()
-        speed = (done - self._first) / max(now - self._started, 1e-3)
-        left = f"{format_duration((self.total - done) / speed)} left" if speed > 0 else ""
-        left = left if done < self.total else "then evaluation"
-        shown = f"{speed:,.0f}/s" if speed > 0 else ""
-        self.bar.update(self.task, completed=min(done, self.total), speed=shown, left=left)
-        if not self.console.is_terminal and now - self._last_line >= SECONDS_A_LINE:
-            self._last_line = now
-            self.print(f"{min(1.0, done / self.total):5.1%}  {shown}  {left}")
-
-    def show_strength(self, point: dict[str, Any]) -> None:
-        """Print a new point of the learning curve, and show its win share against one opponent in the progress bar."""
-        results = point["results"]
-        texts = [
-            f"{result['setup']} vs " + " ".join(f"{c} {s['value']:.2f}" for c, s in result["win_share"].items())
-            for result in results
-        ]
-        self.print(f"{point['timesteps']:>11,}/{self.total:,}  {point['seconds']:.0f} s  {'; '.join(texts)}")
-        codes = results[0]["win_share"]
-        yardstick = YARDSTICK if YARDSTICK in codes else next(iter(codes))
-        win_shares = "/".join(f"{result['win_share'][yardstick]['value']:.2f}" for result in results)
-        self.bar.update(self.task, strength=f"{yardstick} {win_shares}")
-
-    def print(self, text: str) -> None:
-        """Print a line of text above the progress bar."""
-        self.console.print(text, highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def report_waiting(work: str, report: Callable[[str], Any]) -> Iterator[None]:
-    """Call `report` every half minute with a line of text that says that some work goes on, until this context ends.
-
-    A thread does so, because a single call into an evaluation takes minutes if the opponents are slow. work: what is
-    done, such as "evaluating".
-    """
-    is_done, started = Event(), time.monotonic()
-
-    def watch() -> None:
-        while not is_done.wait(SECONDS_A_LINE):
-            report(f"{work} ... (for {format_duration(time.monotonic() - started)} so far)")
-
-    watcher = Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        is_done.set()
-        watcher.join()
-
-
-class Interrupt:
-    """Context manager in which Ctrl-C asks a training run to save and stop, instead of ending the program at once.
-
-    The first Ctrl-C sets `is_requested`, which the trainer reads; the second raises `KeyboardInterrupt`. The signals
-    SIGTERM, which a scheduler sends to end a job, and SIGHUP, which a closing terminal sends, have the same effect as
-    the first Ctrl-C, however often they come: a scheduler and the process that waits for this one may both send them.
-    """
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress, self.is_requested = progress, False
-        self.when = "soon"  # when the run stops, for the message
-
-    def __enter__(self) -> "Interrupt":
-        signals = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        self._previous_handlers = {number: signal.signal(number, self._request) for number in signals}
-        return self
-
-    def _request(self, number: int, frame: FrameType | None) -> None:
-        if self.is_requested:
-            if number == signal.SIGINT:
-                raise KeyboardInterrupt
-            return
-        self.is_requested = True
-        again = "Ctrl-C again stops at once and loses what is not saved"
-        self.progress.print(f"stopping {self.when}, and saving ({again}) ...")
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._previous_handlers.items():
-            signal.signal(number, handler)
 
 
 # --- trainers ---------------------------------------------------------------------------------------------------------

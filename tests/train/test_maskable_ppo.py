@@ -24,7 +24,8 @@ from felicity_env.setups import standard_setup
 from tests.support.players import small_net
 from tests.support.training import flat, newest, small_config
 from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer
-from train.trainer import CURVE_STREAM, FINAL_STREAM, Progress, evaluate_policy
+from train.progress import Progress
+from train.trainer import CURVE_STREAM, FINAL_STREAM, evaluate_policy
 
 
 def list_training_seeds(seed: int, tmp_path: Path) -> set[int]:
