@@ -253,15 +253,16 @@ def run_sequential_tests(config: Config, console: Console) -> dict[str, Any]:
         results.failures += played.failures
         if not played.failures:
             rows.append({**describe_setup(setup), "other": other, **asdict(look)})
-            console.print(_describe_look(look, other, setup, config), highlight=False)
+            console.print(_describe_look(look, (names[config.code], names[other]), setup, config), highlight=False)
     failures = [failure._asdict() for failure in results.failures]
     return {"sequential": rows, "failures": failures, "forfeits": results.list_forfeits()}
 
 
-def _describe_look(look: Look, other: str, setup: Setup, config: Config) -> str:
+def _describe_look(look: Look, names: tuple[str, str], setup: Setup, config: Config) -> str:
+    """Describe the verdict of a sequential test in a sentence. names: short names of the player and of the other."""
     verdict = f"is {look.verdict} than" if look.verdict else "is not yet known to be stronger than"
     where = f"by {config.sequential} of win share, after {look.blocks} deals"
-    return f"{setup_name(setup)}: {config.code} {verdict} {other} {where}"
+    return f"{setup_name(setup)}: {names[0]} {verdict} {names[1]} {where}"
 
 
 def evaluate_player(config: Config, console: Console) -> dict[str, Any]:

@@ -109,14 +109,14 @@ def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> st
     parts = [head, method, *map(_render_failure, results["failures"])]
     parts += [_quote_game(sentence) for sentence in describe_forfeits(results["forfeits"])]
     for setup, points in results["ratings"].items():
-        pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
-        num_players = pairs[0]["num_players"]
+        num_players = next(pair["num_players"] for pair in results["pairs"] if pair["setup"] == setup)
         parts += [f"## {setup} ({num_players} players)", render_ratings(points), f"Ratings: {describe_zero(points)}."]
-        parts += [render_cross_table(results, setup), render_pairs(pairs)]
+        parts += [render_cross_table(results, setup)]
         if results["mixed"][setup]:
             parts += [render_mixed(results["mixed"][setup], num_players)]
     parts += ["## Differences on the same deals", render_paired(results["paired"])] if results["paired"] else []
     parts += ["## Plots", *(f"![{name}]({name}.png)" for name in plots)] if plots else []
+    parts += ["## All pairs", *(render_pairs(results, setup) for setup in results["ratings"])]
     return "\n\n".join(parts)
 
 
@@ -162,10 +162,11 @@ def render_cross_table(results: dict[str, Any], setup: str) -> str:
     return format_table(head, rows) + f"\n\nPar: {pairs[0]['par']:.3f}."
 
 
-def render_pairs(pairs: list[dict[str, Any]]) -> str:
+def render_pairs(results: dict[str, Any], setup: str) -> str:
     """Return a Markdown table of all measures of each player alone against copies of each other player."""
+    pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
     rows = [(f"`{pair['one']}`", f"`{pair['rest']}`", *_format_measures(pair["measures"])) for pair in pairs]
-    return format_table(("player", f"against {pairs[0]['num_players'] - 1} copies of", *_COLUMNS), rows)
+    return format_table((setup, f"against {pairs[0]['num_players'] - 1} copies of", *_COLUMNS), rows)
 
 
 def render_mixed(mixed: dict[str, Any], num_players: int) -> str:
