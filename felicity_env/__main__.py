@@ -45,9 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: python -m felicity_env has no options, not {' '.join(words)}", file=sys.stderr)
         return 2
     state = notation.loads(GAME).final_states()[0]
-    print(f"felicity-env {__version__}, rules {RULES_VERSION}\n")
-    print(render_view(state, int(state.seat)))
-    print(f"\n{NEXT}")
+    position = render_view(state, int(state.seat))
+    # One write, so that a reader of the first lines, such as `head`, does not break the pipe.
+    sys.stdout.write(f"felicity-env {__version__}, rules {RULES_VERSION}\n\n{position}\n\n{NEXT}\n")
     return 0
 
 

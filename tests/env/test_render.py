@@ -302,3 +302,12 @@ def test_the_module_has_a_help_and_no_options():
     assert helped.stdout.startswith("usage: python -m felicity_env\n")
     refused = subprocess.run([*command, "--seed", "1"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stderr) == (2, "error: python -m felicity_env has no options, not --seed 1\n")
+
+
+def test_a_reader_of_the_first_line_of_the_module_does_not_break_the_pipe():
+    command = [sys.executable, "-m", "felicity_env"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("felicity-env ")
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
