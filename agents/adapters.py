@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Discrete
 
+from agents.policy_player import choose_actions
 from felicity_env.game import NUM_ACTIONS
 from felicity_env.game_record import is_integer, to_actions
 from felicity_env.observation import OBS_SIZE
@@ -93,14 +94,10 @@ class _ModelPlayer:
         The actions are sampled as `NetworkPlayer` does it, so a model and the policy exported from it choose the same
         actions.
         """
-        from agents.network import sample_actions, take_best_actions, to_uniforms  # needs safetensors
-
         if not len(view):
             return np.empty(0, np.int64)
         logits = self._logits(view.observations(self.open_mice))
-        if self.deterministic:
-            return take_best_actions(logits, view.action_masks)
-        return sample_actions(logits, view.action_masks, to_uniforms(view.seeds))
+        return choose_actions(logits, view, greedy=self.deterministic)
 
     def digest(self) -> str:
         """Return 8 hexadecimal digits that identify the weights of the model."""

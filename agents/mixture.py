@@ -17,6 +17,7 @@ import numpy as np
 
 from agents.network import NetworkPlayer
 from agents.policy_file import policy_json_path
+from agents.policy_player import PolicyPlayer
 from felicity_env.game import NUM_ACTIONS
 from felicity_env.player import View
 
@@ -24,32 +25,32 @@ REFERENCE = Path(__file__).parent / "net"  # the reference player, with its mode
 NET_1 = Path(__file__).parent / "net_1"  # the reference player before
 
 
-class MixturePlayer:
-    """Player made of several networks; like one network, it can tell the probability of each action.
+class MixturePlayer(PolicyPlayer):
+    """Player made of several networks, which are all greedy or none.
 
     The card removed from the seat's set determines which member decides: the one whose index is the number of the card
     modulo the number of members.
     """
 
     def __init__(self, members: Sequence[NetworkPlayer]) -> None:
-        self.members = tuple(members)
+        self._members = tuple(members)
+        self.greedy = members[0].greedy
+
+    @property
+    def members(self) -> tuple[NetworkPlayer, ...]:
+        """Networks of which the player consists; the index of the one that decides follows from the removed card."""
+        return self._members
 
     def digest(self) -> str:
         """Return a digest that identifies the networks of this player: 8 hex digits of a SHA-256 of their digests."""
         return sha256("".join(member.digest() for member in self.members).encode()).hexdigest()[:8]
 
-    def act(self, view: View) -> np.ndarray:
-        """Return an action for each of the B decisions of `view`, int64 [B]."""
-        actions = np.empty(len(view), np.int64)
-        for member, rows in self._split(view):
-            actions[rows] = member.act(view.take(rows))
-        return actions
-
-    def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability of each action for each of the B decisions of `view`, float32 [B, NUM_ACTIONS]."""
+    def logits(self, view: View) -> np.ndarray:
+        """Return the logits for B decisions, float32 [B, NUM_ACTIONS]; those of illegal actions have no meaning."""
+        seen = {open_mice: view.observations(open_mice) for open_mice in {each.open_mice for each in self.members}}
         out = np.empty((len(view), NUM_ACTIONS), np.float32)
         for member, rows in self._split(view):
-            out[rows] = member.probabilities(view.take(rows))
+            out[rows] = member.compute_logits(seen[member.open_mice][rows])
         return out
 
     def _split(self, view: View) -> Iterator[tuple[NetworkPlayer, np.ndarray]]:
@@ -60,9 +61,6 @@ class MixturePlayer:
             rows = np.flatnonzero(number == k)
             if len(rows):
                 yield member, rows
-
-
-PolicyPlayer = NetworkPlayer | MixturePlayer
 
 
 def load_policy_player(path: Path | str, *, greedy: bool = False) -> PolicyPlayer:

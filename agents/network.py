@@ -8,11 +8,11 @@ import numpy as np
 
 from agents.layouts import encode_layout
 from agents.policy_file import Layers, get_observation_version, load_policy
-from felicity_env.game import MAX_BID, NUM_ACTIONS, PASS
+from agents.policy_player import PolicyPlayer
+from felicity_env.game import NUM_ACTIONS, PASS
 from felicity_env.kernel import kernel
 from felicity_env.observation import AT, MICE_SCALE, OBSERVATION_VERSION
 from felicity_env.player import View
-from felicity_env.random_stream import uniform
 
 
 def forward(
@@ -51,46 +51,20 @@ def add_raise_logits(outputs: np.ndarray, observations: np.ndarray) -> np.ndarra
     outputs: [B, NUM_ACTIONS + MAX_BID], logits of the actions, followed by those of raises by 1, 2, ... mice. Returns
     [B, NUM_ACTIONS].
     """
-    high_bid = np.rint(observations[:, AT.high_bid] * MICE_SCALE).astype(np.int64)
-    raises = np.arange(NUM_ACTIONS) - PASS - 1 - high_bid[:, None]
-    added = np.take_along_axis(outputs[:, NUM_ACTIONS:], raises.clip(0, MAX_BID - 1), axis=1)
-    return outputs[:, :NUM_ACTIONS] + np.where(raises >= 0, added, np.float32(0.0))
-
-
-def take_best_actions(logits: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Return the legal action with the highest logit for each of B decisions, int64 [B]."""
-    return np.where(masks == 1, logits, -np.inf).argmax(axis=1)
-
-
-def sample_actions(logits: np.ndarray, masks: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Sample an action for each of B decisions from the softmax over the legal actions, int64 [B].
-
-    uniforms: [B], a random number in [0, 1) for each decision.
-    """
-    sums = softmax_weights(logits, masks).cumsum(axis=1)
-    return (sums > uniforms[:, None] * sums[:, -1:]).argmax(axis=1)
-
-
-def softmax_weights(logits: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Return unnormalised softmax probabilities, [B, NUM_ACTIONS]: 0 for illegal actions, 1 for the best legal one."""
-    legal = np.where(masks == 1, logits, -np.inf)
-    return np.exp(legal - legal.max(axis=1, keepdims=True))
+    logits = outputs[:, :NUM_ACTIONS].copy()
+    _add_raise_logits(outputs[:, NUM_ACTIONS:], observations[:, AT.high_bid], logits)
+    return logits
 
 
 @kernel
-def _write_uniforms(random_bits, out):
-    for k in range(len(random_bits)):
-        out[k] = uniform(random_bits[k])
+def _add_raise_logits(raises, high_bids, logits):
+    for k in range(len(logits)):
+        lowest = PASS + 1 + max(0, int(high_bids[k] * MICE_SCALE))  # the product is exact
+        for action in range(lowest, NUM_ACTIONS):
+            logits[k, action] += raises[k, action - lowest]
 
 
-def to_uniforms(random_bits: np.ndarray) -> np.ndarray:
-    """Convert random bits, uint64 [B], to uniform numbers in [0, 1), float64 [B]."""
-    out = np.empty(len(random_bits))
-    _write_uniforms(random_bits, out)
-    return out
-
-
-class NetworkPlayer:
+class NetworkPlayer(PolicyPlayer):
     """Player with the policy of one network; it samples its actions, or takes the best one if `greedy`.
 
     layers: weight [inputs, outputs] and bias of each layer. open_mice: whether the network sees the other seats' mice.
@@ -142,22 +116,10 @@ class NetworkPlayer:
         """Return a digest that identifies the weights: the first 8 hex digits of their SHA-256."""
         return digest_layers(self.layers)
 
-    def act(self, view: View) -> np.ndarray:
-        """Return an action for each of the B decisions of `view`, int64 [B]."""
-        logits = self.logits(view)
-        if self.greedy:
-            return take_best_actions(logits, view.action_masks)
-        return sample_actions(logits, view.action_masks, to_uniforms(view.seeds))
-
-    def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability with which each action is taken, for B decisions, float32 [B, NUM_ACTIONS]."""
-        logits = self.logits(view)
-        if self.greedy:
-            return np.eye(NUM_ACTIONS, dtype=np.float32)[take_best_actions(logits, view.action_masks)]
-        weights = softmax_weights(logits, view.action_masks)
-        return weights / weights.sum(axis=1, keepdims=True)
-
     def logits(self, view: View) -> np.ndarray:
         """Return the logits for B decisions, float32 [B, NUM_ACTIONS]; those of illegal actions have no meaning."""
-        observations = view.observations(self.open_mice)
+        return self.compute_logits(view.observations(self.open_mice))
+
+    def compute_logits(self, observations: np.ndarray) -> np.ndarray:
+        """Compute the logits for observations [B, OBS_SIZE], which show the mice of others if `open_mice`."""
         return forward(self.layers, observations, self.activation, self.observation_version)

@@ -16,9 +16,10 @@ import numpy as np
 
 from agents.beliefs import compute_beliefs
 from agents.layouts import encode_layout
-from agents.mixture import REFERENCE, PolicyPlayer, list_members, load_policy_player
-from agents.network import apply_layers, digest_layers, to_uniforms
+from agents.mixture import REFERENCE, list_members, load_policy_player
+from agents.network import apply_layers, digest_layers
 from agents.policy_file import Layers, get_observation_version, load_policy_and_critic
+from agents.policy_player import PolicyPlayer, to_uniforms
 from agents.posterior import draw_worlds
 from agents.search import read_count
 from felicity_env.game import NO_SEAT, NUM_ACTIONS, PASS, PLACE, step

@@ -39,7 +39,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("tools",),
         ("tasks",),
         ("sack_value", "bidding", "tuned_weights", "checkpoint_file", "posterior", "layouts", "own_code"),
-        ("policy_file",),
+        ("policy_file", "policy_player"),
         (*HEURISTIC_MODULES, "network"),
         ("mixture", "adapters", "compiled"),
         ("playout", "worlds"),

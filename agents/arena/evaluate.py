@@ -27,7 +27,7 @@ from agents.arena.matches import Failure, Match, MatchResults, play_matches, pla
 from agents.arena.parts import Part, list_parts
 from agents.arena.report import print_failures
 from agents.checkpoint_file import SUFFIX
-from agents.mixture import PolicyPlayer
+from agents.policy_player import PolicyPlayer
 from agents.registry import PLAYERS, Identity, check_players, identify_player, make, shorten_codes
 from agents.tasks.options import Workers
 from agents.tools.command import print_error

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from agents.data.play import play_games
-from agents.mixture import PolicyPlayer
+from agents.policy_player import PolicyPlayer
 from agents.registry import check_players, identify_player, is_search, list_files, make
 from agents.tasks.options import Workers
 from agents.tasks.run import run_tasks

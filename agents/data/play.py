@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from agents.arena.games import Games, PlayerError
-from agents.mixture import PolicyPlayer
+from agents.policy_player import PolicyPlayer
 from agents.registry import identify_player, make
 from felicity_env.dataset import Dataset
 from felicity_env.game import NO_SEAT, Setup, deal

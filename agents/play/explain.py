@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.arena.game_file import read_game
-from agents.mixture import PolicyPlayer
 from agents.play.explanation import (
     Explanation,
     explain_decision,
@@ -26,6 +25,7 @@ from agents.play.explanation import (
     make_policy,
     write_difference,
 )
+from agents.policy_player import PolicyPlayer
 from agents.posterior import view_states
 from agents.tools.settings import check_at_least
 from felicity_env.game import NO_SEAT, NUM_CARDS

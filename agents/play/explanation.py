@@ -14,7 +14,7 @@ import numpy as np
 
 from agents.arena.estimates import Estimate, estimate_differences, estimate_share
 from agents.arena.games import Games
-from agents.mixture import PolicyPlayer
+from agents.policy_player import PolicyPlayer
 from agents.policy_search import list_candidates, step_all
 from agents.posterior import HiddenCards, compute_posteriors, draw_worlds, view_states
 from agents.registry import make

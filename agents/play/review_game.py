@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from agents.arena.estimates import Estimate
-from agents.mixture import PolicyPlayer
 from agents.play.explanation import Candidate, Explanation, explain_decision
+from agents.policy_player import PolicyPlayer
 from felicity_env.game import is_terminal, num_legal_actions, rank, score
 from felicity_env.game_record import Game, action_text
 from felicity_env.rewards import compute_win_shares

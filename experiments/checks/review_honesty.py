@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from agents.arena.estimates import estimate_differences
-from agents.mixture import PolicyPlayer
 from agents.play.explanation import explain_decision, make_policy, play_candidates
 from agents.play.review_game import is_flaw
+from agents.policy_player import PolicyPlayer
 from agents.policy_search import list_candidates
 from agents.posterior import compute_posteriors, draw_worlds, view_states
 from agents.tools.seeds import SEEDS

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from agents.mixture import PolicyPlayer
+from agents.policy_player import PolicyPlayer
 from experiments.exact.tree import GameTree
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Player, View, game_seed
 from felicity_env.player import write_observations

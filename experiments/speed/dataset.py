@@ -16,7 +16,7 @@ import numpy as np
 from rich.progress import track
 
 from agents.data.play import play_games
-from agents.mixture import PolicyPlayer
+from agents.policy_player import PolicyPlayer
 from agents.registry import check_players, make
 from agents.tools.settings import OneSetup, check_positive
 from experiments.results import median_interval, write_result

@@ -86,3 +86,12 @@ def test_runs_in_one_folder_are_not_a_mixture(tmp_path):
         save_policy(tmp_path / name, small_net().layers, open_mice=False)
     with pytest.raises(ValueError, match="cannot read a policy from"):
         agents.make(f"net:{tmp_path}")
+
+
+def test_the_members_of_a_mixture_may_see_different_things(tmp_path):
+    view = play_batch(agents.make("random"), 25)[-1]
+    members = [small_net(0), small_net(1)]
+    members[1].open_mice = True
+    removed = view.states["removed"][np.arange(len(view)), view.seats]
+    answers = np.array([member.act(view) for member in members])
+    assert MixturePlayer(members).act(view).tolist() == answers[removed % 2, np.arange(len(view))].tolist()

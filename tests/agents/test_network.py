@@ -6,7 +6,8 @@ import torch
 
 import agents
 from agents.mixture import REFERENCE
-from agents.network import NetworkPlayer, forward, sample_actions, take_best_actions, to_uniforms
+from agents.network import NetworkPlayer, forward
+from agents.policy_player import sample_actions, take_best_actions, to_uniforms
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch
 from felicity_env.game import MAX_BID, PASS, STATE
 from felicity_env.random_stream import uniform

@@ -5,8 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from agents.mixture import MixturePlayer, PolicyPlayer
+from agents.mixture import MixturePlayer
 from agents.network import NetworkPlayer
+from agents.policy_player import PolicyPlayer
 from agents.posterior import NOTHING_HIDDEN, compute_posteriors, draw_worlds
 from felicity_env import NUM_ACTIONS, OBS_SIZE, View
 from felicity_env.game import (
