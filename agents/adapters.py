@@ -15,29 +15,34 @@ a file `sb3_bot.py` beside a saved model:
 and then `python -m agents evaluate sb3_bot.py:make`, or `agents.make("sb3_bot.py:make")`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from hashlib import sha256
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from agents.policy_player import choose_actions
+from agents.policy_player import choose_actions, to_uniforms
 from felicity_env.game import NUM_ACTIONS
 from felicity_env.game_record import is_integer, to_actions
 from felicity_env.observation import OBS_SIZE
 from felicity_env.player import Player, View
 
-Policy = Callable[[np.ndarray, np.ndarray], Any]
+Files = Sequence[Path | str]
 
 
-def from_policy(policy: Callable[..., Any], *, open_mice: bool = False, random: bool = False) -> Player:
+def from_policy(
+    policy: Callable[..., Any], *, open_mice: bool = False, random: bool = False, files: Files = ()
+) -> Player:
     """Make a player from a function `policy(observation float32 [OBS_SIZE], mask int8 [NUM_ACTIONS]) -> int`.
 
     The function is called once for each decision, with copies of the arrays. The player returns its actions unchanged,
     even illegal ones. Raises `TypeError` if the function returns anything but an integer. open_mice: whether the
     observation shows the other seats' mice. random: also hand the function a `numpy.random.Generator`, as
-    `policy(observation, mask, rng)`; its seed belongs to the decision, so that results can be repeated.
+    `policy(observation, mask, rng)`; its seed belongs to the decision, so that results can be repeated. files: files
+    that the function reads, such as weights; if they change, stored results of the player are played again.
     """
 
     def ask_each(observations: np.ndarray, masks: np.ndarray, seeds: np.ndarray) -> np.ndarray:
@@ -45,16 +50,36 @@ def from_policy(policy: Callable[..., Any], *, open_mice: bool = False, random: 
         columns += [map(np.random.default_rng, seeds.tolist())] if random else []
         return np.array([_check_action(policy(*row)) for row in zip(*columns, strict=True)], np.int64)
 
-    return _PolicyPlayer(ask_each, open_mice)
+    return _FunctionPlayer(ask_each, open_mice, files)
 
 
-def from_batch_policy(policy: Policy, *, open_mice: bool = False) -> Player:
+def from_batch_policy(
+    policy: Callable[..., Any], *, open_mice: bool = False, random: bool = False, files: Files = ()
+) -> Player:
     """Make a player from a function that decides for a batch: B observations and action masks give B actions.
 
     The function `policy(float32 [B, OBS_SIZE], int8 [B, NUM_ACTIONS]) -> integers [B]` is called once for all decisions
-    of a view, B >= 1. All else is as in `from_policy`.
+    of a view, B >= 1. random: also hand the function a random number in [0, 1) for each decision, float64 [B], which
+    belongs to it. All else is as in `from_policy`.
     """
-    return _PolicyPlayer(lambda observations, masks, _: policy(observations, masks), open_mice)
+
+    def ask_all(observations: np.ndarray, masks: np.ndarray, seeds: np.ndarray) -> Any:
+        return policy(observations, masks, *([to_uniforms(seeds)] if random else []))
+
+    return _FunctionPlayer(ask_all, open_mice, files)
+
+
+def from_logits(
+    compute_logits: Callable[[np.ndarray], Any], *, greedy: bool = False, open_mice: bool = False, files: Files = ()
+) -> Player:
+    """Make a player from a function that computes logits, such as a network with a softmax over the actions.
+
+    The function `compute_logits(float32 [B, OBS_SIZE]) -> floats [B, NUM_ACTIONS]` is called once for all decisions of
+    a view, B >= 1. The player samples a legal action with random bits that belong to the decision, so that results can
+    be repeated; if `greedy`, it takes the best legal action. Raises `ValueError` if the logits have another shape, or
+    if those of legal actions are not finite. open_mice, files: as in `from_policy`.
+    """
+    return _LogitsPlayer(lambda observations: np.asarray(compute_logits(observations)), greedy, open_mice, files)
 
 
 def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False) -> Player:
@@ -71,9 +96,11 @@ def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False
     return _ModelPlayer(model.policy, _find_head(model, deterministic), deterministic, open_mice)
 
 
-class _PolicyPlayer:
-    def __init__(self, policy: Callable[[np.ndarray, np.ndarray, np.ndarray], Any], open_mice: bool) -> None:
-        self.policy, self.open_mice = policy, open_mice
+class _FunctionPlayer:
+    def __init__(
+        self, policy: Callable[[np.ndarray, np.ndarray, np.ndarray], Any], open_mice: bool, files: Files
+    ) -> None:
+        self.policy, self.open_mice, self.files = policy, open_mice, files
 
     def act(self, view: View) -> np.ndarray:
         """Return an action for each of the B decisions of `view`, integers [B]."""
@@ -82,22 +109,38 @@ class _PolicyPlayer:
         answers = self.policy(view.observations(self.open_mice), view.action_masks.copy(), view.seeds)
         return to_actions(answers, len(view), "answers of a batched policy")
 
+    def digest(self) -> str:
+        """Return a digest of the player's files, or "" if it has none."""
+        return _digest_files(self.files)
 
-class _ModelPlayer:
-    def __init__(self, policy: Any, head: Callable[[Any], Any], deterministic: bool, open_mice: bool) -> None:
-        self.policy, self.head = policy, head
-        self.deterministic, self.open_mice = deterministic, open_mice
+
+class _LogitsPlayer:
+    """Player that samples as `NetworkPlayer` does, so a network and the policy exported from it act alike."""
+
+    def __init__(
+        self, compute_logits: Callable[[np.ndarray], np.ndarray], greedy: bool, open_mice: bool, files: Files = ()
+    ) -> None:
+        self.compute_logits, self.greedy, self.open_mice, self.files = compute_logits, greedy, open_mice, files
 
     def act(self, view: View) -> np.ndarray:
-        """Return an action for each of the B decisions of `view`, int64 [B].
-
-        The actions are sampled as `NetworkPlayer` does it, so a model and the policy exported from it choose the same
-        actions.
-        """
+        """Return an action for each of the B decisions of `view`, int64 [B]."""
         if not len(view):
             return np.empty(0, np.int64)
-        logits = self._logits(view.observations(self.open_mice))
-        return choose_actions(logits, view, greedy=self.deterministic)
+        logits, masks = self.compute_logits(view.observations(self.open_mice)), view.action_masks
+        if logits.shape != masks.shape or logits.dtype.kind != "f" or not np.isfinite(logits[masks == 1]).all():
+            form = f"finite numbers [{len(view)}, {NUM_ACTIONS}]"
+            raise ValueError(f"logits must be {form}, not {logits.dtype.name} {list(logits.shape)}: {logits!r}")
+        return choose_actions(logits, view, greedy=self.greedy)
+
+    def digest(self) -> str:
+        """Return a digest of the player's files, or "" if it has none."""
+        return _digest_files(self.files)
+
+
+class _ModelPlayer(_LogitsPlayer):
+    def __init__(self, policy: Any, head: Callable[[Any], Any], deterministic: bool, open_mice: bool) -> None:
+        super().__init__(self._compute_logits, deterministic, open_mice)
+        self.policy, self.head = policy, head
 
     def digest(self) -> str:
         """Return 8 hexadecimal digits that identify the weights of the model."""
@@ -105,7 +148,7 @@ class _ModelPlayer:
 
         return digest_layers([tuple(weights.cpu().numpy() for _, weights in sorted(self.policy.state_dict().items()))])
 
-    def _logits(self, observations: np.ndarray) -> np.ndarray:
+    def _compute_logits(self, observations: np.ndarray) -> np.ndarray:
         """Compute the model's logits (for DQN its action values) for B observations, float32 [B, NUM_ACTIONS].
 
         The model computes them in evaluation mode; its previous mode is restored.
@@ -119,6 +162,10 @@ class _ModelPlayer:
                 return self.head(self.policy.obs_to_tensor(observations)[0]).cpu().numpy()
         finally:
             self.policy.set_training_mode(was_training)
+
+
+def _digest_files(files: Files) -> str:
+    return "".join(sha256(Path(file).read_bytes()).hexdigest() for file in files)
 
 
 def _find_head(model: Any, deterministic: bool) -> Callable[[Any], Any]:

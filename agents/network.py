@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from agents.layouts import encode_layout
-from agents.policy_file import Layers, get_observation_version, load_policy
+from agents.policy_check import get_observation_version
+from agents.policy_file import Layers, load_policy
 from agents.policy_player import PolicyPlayer
 from felicity_env.game import NUM_ACTIONS, PASS
 from felicity_env.kernel import kernel

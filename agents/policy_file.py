@@ -9,8 +9,9 @@ import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from hashlib import sha256
-from itertools import count, pairwise, takewhile
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -28,31 +29,33 @@ from agents.checkpoint_file import (
     load_checkpoint,
     read_checkpoint,
 )
-from agents.layouts import LAYOUTS, count_inputs, list_sections
+from agents.layouts import list_sections
+from agents.policy_check import FORMAT, Layers, find_fault
 from agents.tools.command import print_error, python_command
 from agents.tools.files import UserError, describe_error, explain_os_errors, is_locked, write_atomically, write_text
-from felicity_env.game import MAX_BID, NUM_ACTIONS, RULES_VERSION
+from felicity_env.game import Setup
 from felicity_env.observation import OBSERVATION_VERSION, VERSIONS
+from felicity_env.setups import find_setup, is_setup_name, setup_name
 
-FORMAT = "felicity-policy-1"
-Layers = Sequence[tuple[np.ndarray, np.ndarray]]  # weight [inputs, outputs] and bias [outputs], float32
-ACTIVATIONS = ("tanh", "relu")
-MAX_WEIGHT = 1e6  # larger weights would overflow and are none of a trained network
-OUTPUTS = (NUM_ACTIONS, NUM_ACTIONS + MAX_BID)  # a logit for each action, and optionally one for each size of a raise
 CRITIC = "critic."  # prefix of the critic's tensors
 POLICY = "player"  # prefix of the policy's tensors in a checkpoint, and key of its description
 CHECKSUM = "sha256"  # key in policy.json: digest of policy.safetensors; the oldest policies have none
 
 
 def save_policy(
-    folder: Path, layers: Layers, *, critic: Layers = (), open_mice: bool, activation: str = "tanh", **metadata: Any
+    folder: Path | str, layers: Layers, *, critic: Layers = (), open_mice: bool, activation: str, **metadata: Any
 ) -> None:
     """Write a trained policy into a folder, which is created: its weights, those of its critic, and its description.
 
-    metadata: facts to add to the description. Raises `UserError` if a file cannot be written.
+    layers: weight [inputs, outputs] and bias [outputs] of each layer, NumPy arrays float32. critic: layers of a network
+    that estimates the return, if there is one. activation: "tanh" or "relu", between all layers. open_mice: whether the
+    networks see the other seats' mice. metadata: facts to add to the description, such as `setups`; see
+    `describe_policy`. Raises `ValueError` if the networks cannot play, and `UserError` if a file cannot be written.
     """
+    folder, description = Path(folder), describe_policy(open_mice=open_mice, activation=activation, **metadata)
+    if fault := find_fault(description, layers, critic):
+        raise ValueError(f"the policy cannot be saved: {fault}")
     content = save(layers_to_tensors(layers) | layers_to_tensors(critic, CRITIC))
-    description = describe_policy(open_mice=open_mice, activation=activation, **metadata)
     text = json.dumps({**description, CHECKSUM: sha256(content).hexdigest()}, indent=1) + "\n"
     with explain_os_errors(f"cannot create {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,11 +64,17 @@ def save_policy(
 
 
 def describe_policy(
-    *, open_mice: bool, activation: str, observation_version: int = OBSERVATION_VERSION, **metadata: Any
+    *,
+    open_mice: bool,
+    activation: str,
+    observation_version: int = OBSERVATION_VERSION,
+    setups: Sequence[Setup | str] = (),
+    **metadata: Any,
 ) -> dict[str, Any]:
-    """Return the description that is stored with a policy's weights: format, versions, inputs and `metadata`.
+    """Return the description that is stored with a policy's weights: format, versions, inputs, setups and `metadata`.
 
-    observation_version: layout of the observation that the policy reads, one of `LAYOUTS`.
+    observation_version: layout of the observation that the policy reads, one of `LAYOUTS`. setups: setups on which it
+    was trained, or their names; `python -m agents evaluate` measures it there.
     """
     return {
         "format": FORMAT,
@@ -74,8 +83,31 @@ def describe_policy(
         "activation": activation,
         "sections": list_sections(observation_version),
         "open_mice": open_mice,
+        "setups": [_describe_setup(setup) for setup in setups],
         **metadata,
     }
+
+
+def _describe_setup(setup: Setup | str | dict[str, Any]) -> str | dict[str, Any]:
+    """Return the name of a setup, or its fields if it is in no table; a description read from a file stays as it is."""
+    if isinstance(setup, dict):
+        return setup
+    found = find_setup(setup)
+    return setup_name(found) if is_setup_name(setup_name(found)) else asdict(found)
+
+
+def read_setups(description: Mapping[str, Any]) -> tuple[Setup, ...]:
+    """Return the setups on which a policy was trained, from its description; those that are unknown are left out."""
+    stored = description.get("setups")
+    read = [_read_setup(each) for each in stored] if isinstance(stored, list) else []
+    return tuple(dict.fromkeys(setup for setup in read if setup))
+
+
+def _read_setup(stored: Any) -> Setup | None:
+    try:
+        return Setup(**stored) if isinstance(stored, dict) else find_setup(stored)
+    except (ValueError, TypeError):
+        return None
 
 
 def layers_to_tensors(layers: Layers, prefix: str = "") -> dict[str, np.ndarray]:
@@ -123,11 +155,8 @@ def load_policy_and_critic(path: Path) -> tuple[Layers, Layers, dict[str, Any]]:
         layers, critic = tensors_to_layers(tensors), tensors_to_layers(tensors, CRITIC)
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError, UserError) as error:
         raise ValueError(f"cannot read a policy from {path}: {describe_error(error)}{_find_advice(path)}") from error
-    _check_version(path, metadata)
-    num_inputs = count_inputs(get_observation_version(metadata))
-    _check_layers(path, layers, num_inputs, OUTPUTS)
-    if critic:
-        _check_layers(path, critic, num_inputs, (1,))
+    if fault := find_fault(metadata, layers, critic):
+        raise ValueError(f"the policy in {path} cannot be used: {fault}")
     return layers, critic, metadata
 
 
@@ -173,34 +202,3 @@ def _extract_policy(checkpoint: Checkpoint) -> tuple[dict[str, np.ndarray], dict
     if POLICY not in checkpoint.metadata:
         raise ValueError("an older version of this project wrote the checkpoint, without a policy that can play")
     return list_below(f"{POLICY}.", checkpoint.arrays), checkpoint.metadata[POLICY]
-
-
-def _check_version(path: Path, metadata: Any) -> None:
-    stored = {"observation_version": 1, **metadata} if isinstance(metadata, dict) else {}  # it was not stored at first
-    keys = ("format", "rules_version", "observation_version", "sections")
-    possible = [[FORMAT, RULES_VERSION, version, list_sections(version)] for version in LAYOUTS]
-    if [stored.get(key) for key in keys] not in possible or metadata.get("activation") not in ACTIVATIONS:
-        raise ValueError(
-            f"the policy in {path} is not of this version ({FORMAT}, rules {RULES_VERSION}, observation "
-            f"{' or '.join(map(str, LAYOUTS))})"
-        )
-    if type(metadata.get("open_mice")) is not bool:
-        raise ValueError(f"the policy in {path} is damaged: open_mice in its description must be true or false")
-
-
-def get_observation_version(metadata: Mapping[str, Any]) -> Any:
-    """Return the version of the observation that a policy reads; the first policies stored none."""
-    return metadata.get("observation_version", 1)
-
-
-def _check_layers(path: Path, layers: Layers, num_inputs: int, outputs: tuple[int, ...]) -> None:
-    sizes = [num_inputs, *(bias.size for _, bias in layers)]
-    expected = [((before, after), (after,)) for before, after in pairwise(sizes)]
-    shapes = [(weight.shape, bias.shape) for weight, bias in layers]
-    if shapes != expected or sizes[-1] not in outputs or not min(sizes):
-        raise ValueError(f"the policy in {path} is damaged: its layers do not fit together")
-    arrays = [array for layer in layers for array in layer]
-    if wrong := sorted({array.dtype.name for array in arrays} - {"float32"}):
-        raise ValueError(f"the policy in {path} cannot be used: its weights are {', '.join(wrong)}, not float32")
-    if not all((np.abs(array) <= MAX_WEIGHT).all() for array in arrays):  # false for nan too
-        raise ValueError(f"the policy in {path} is damaged: its weights are not finite numbers of usual size")

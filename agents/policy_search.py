@@ -18,7 +18,8 @@ from agents.beliefs import compute_beliefs
 from agents.layouts import encode_layout
 from agents.mixture import REFERENCE, list_members, load_policy_player
 from agents.network import apply_layers, digest_layers
-from agents.policy_file import Layers, get_observation_version, load_policy_and_critic
+from agents.policy_check import get_observation_version
+from agents.policy_file import Layers, load_policy_and_critic
 from agents.policy_player import PolicyPlayer, to_uniforms
 from agents.posterior import draw_worlds
 from agents.search import read_count

@@ -26,7 +26,7 @@ from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
 from felicity_env import OBSERVATION_VERSION, Player, Setup, game_seed
 from felicity_env.kernel import MAX_THREADS
-from felicity_env.setups import describe_setup, setup_name
+from felicity_env.setups import describe_setup
 from train import storage
 from train.config import Config
 from train.curves import plot_learning_curve
@@ -129,7 +129,7 @@ class Run:
             "observation_version": self.observation_version,
             "open_mice": self.config.open_mice,
             "num_players": [setup.seats for setup in self.config.setups],
-            "setups": [setup_name(setup) for setup in self.config.setups],
+            "setups": self.config.setups,
             "timesteps": timesteps,
             "algorithm": self.config.algorithm,
             "commit": commit(),

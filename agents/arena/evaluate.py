@@ -27,7 +27,6 @@ from agents.arena.matches import Failure, Match, MatchResults, play_matches, pla
 from agents.arena.parts import Part, list_parts
 from agents.arena.report import print_failures
 from agents.checkpoint_file import SUFFIX
-from agents.policy_player import PolicyPlayer
 from agents.registry import PLAYERS, Identity, check_players, identify_player, make, shorten_codes
 from agents.tasks.options import Workers
 from agents.tools.command import print_error
@@ -42,8 +41,9 @@ from agents.tools.settings import (
     choose_setups,
     require,
 )
+from agents.trained_setups import find_trained_setups, warn_of_untrained
 from felicity_env.game import Setup
-from felicity_env.setups import STANDARD_PLAYERS, describe_setup, is_setup_name, setup_name
+from felicity_env.setups import STANDARD_PLAYERS, describe_setup, setup_name
 
 BLOCKS_PER_LOOK = 20
 COMMAND = "agents evaluate"
@@ -57,7 +57,7 @@ class Config(Workers, TimeLimit, SeveralSetups):
     """Run folder of `python -m train`, finished or not, a checkpoint in it, or code of a player such as `mc:200`."""
     num_players: tuple[int, ...] = field(default=(), kw_only=True)
     """Numbers of seats, 3 to 5; each selects the standard setup with that number. Default: the setups on which a
-    trained policy has learned, as far as they have names, else 3 4 5."""
+    trained policy has learned, else 3 4 5."""
     against: tuple[str, ...] = ("anchor", "ev", "tuned")
     """Codes of the opponents, separated by blanks, such as `anchor mc:200`."""
     num_deals: int = 500
@@ -105,7 +105,7 @@ class Config(Workers, TimeLimit, SeveralSetups):
     def setups(self) -> tuple[Setup, ...]:
         """Setups named by `setup` or `num_players`; by default those on which the player was trained, or 3 4 5."""
         trained = () if self.num_players or self.setup else find_trained_setups(self.code)
-        return choose_setups(self.setup or trained, self.num_players or STANDARD_PLAYERS)
+        return trained or choose_setups(self.setup, self.num_players or STANDARD_PLAYERS)
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -116,24 +116,6 @@ class Config(Workers, TimeLimit, SeveralSetups):
     def resumes(self) -> bool:
         """True if an interrupted evaluation can be continued by giving the same command again."""
         return self.out is not None and self.sequential is None
-
-
-def find_trained_setups(code: str) -> tuple[str, ...]:
-    """Return the names of the setups on which the policy with a player code was trained; for other players, ().
-
-    A setup that came from a JSON file is left out, because its name is in no table.
-    """
-    player = make(code)
-    members = player.members if isinstance(player, PolicyPlayer) else ()
-    stored = [member.metadata.get("setups") for member in members]
-    names = [name for setups in stored if isinstance(setups, list) for name in setups if is_setup_name(name)]
-    return tuple(dict.fromkeys(names))
-
-
-def list_foreign_setups(config: Config) -> list[str]:
-    """List the names of those setups of an evaluation on which its policy was not trained; none for other players."""
-    trained = find_trained_setups(config.code)
-    return [name for name in map(setup_name, config.setups) if trained and name not in trained]
 
 
 def measure_player(config: Config, folder: Path, console: Console) -> dict[str, Any]:
@@ -268,8 +250,8 @@ def _describe_look(look: Look, names: tuple[str, str], setup: Setup, config: Con
 def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
     """Measure the player, or run its sequential tests; print the results, write them to `--out`, and return them."""
     started = time.monotonic()
-    if foreign := list_foreign_setups(config):
-        print_error(f"{config.code} was not trained on {', '.join(foreign)}")
+    for sentence in warn_of_untrained((config.code, *config.others), config.setups):
+        print_error(sentence)
     name = "result.json" if config.sequential is None else "sequential.json"
     if config.out:
         check_replacement(config.out / name, COMMAND, config, print_error)

@@ -29,6 +29,7 @@ from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import check_replacement, describe_measurement
 from agents.tools.settings import SeveralSetups, TimeLimit, check_at_least, require
+from agents.trained_setups import warn_of_untrained
 from felicity_env.game import Setup
 from felicity_env.setups import describe_setup, setup_name
 
@@ -177,6 +178,8 @@ def play_tournament(
     path = config.out / "result.json"
     check_replacement(path, command, config, print_error)
     report.print_failures([failure._asdict() for failure in _list_absent(config)], [])
+    for sentence in warn_of_untrained(config.entrants, config.setups):
+        print_error(sentence)
     with PartsProgress(console) as progress:
         results = play_matches(
             list_matches(config),

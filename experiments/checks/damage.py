@@ -204,7 +204,7 @@ def _make_layers(rng: Rng) -> Layers:
 def make_policy(folder: Path, rng: Rng) -> DamagedFile:
     """Write a policy with random weights to a new folder, and return its file of weights to be damaged."""
     folder.mkdir()
-    save_policy(folder, _make_layers(rng), open_mice=True)
+    save_policy(folder, _make_layers(rng), open_mice=True, activation="tanh")
     return DamagedFile(folder / "policy.safetensors", lambda: load_policy(folder))
 
 

@@ -19,7 +19,7 @@ from stable_baselines3 import A2C, DQN, PPO
 
 import agents
 from agents import adapters
-from agents.adapters import from_batch_policy, from_policy, from_sb3
+from agents.adapters import from_batch_policy, from_logits, from_policy, from_sb3
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch, View, felicity_v0
 from felicity_env.game import STATE
 from felicity_env.information import redact
@@ -27,6 +27,7 @@ from felicity_env.learners import SingleLearnerGames
 from felicity_env.observation import AT, OBS_HIGH, OBS_LOW
 from felicity_env.setups import STANDARD_PLAYERS
 from tests.support.helpers import COMPILED, auction, bid, play
+from tests.support.players import small_net
 from train.maskable_ppo import MaskablePPOConfig, MaskablePPOTrainer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -443,3 +444,48 @@ def test_a_policy_gets_random_numbers_that_belong_to_the_decision_if_it_wants_th
     assert len(set(actions.tolist())) > 3
     assert np.array_equal(player.act(view), actions)
     assert view.action_masks[np.arange(50), actions].all()
+
+
+def test_a_batched_policy_gets_a_random_number_for_each_decision_if_it_wants_them():
+    def choose_at_random(_, masks, numbers):
+        chosen = (masks.cumsum(axis=1) > numbers[:, None] * masks.sum(axis=1, keepdims=True)).argmax(axis=1)
+        return chosen
+
+    player, view = from_batch_policy(choose_at_random, random=True), Batch(50, seed=3).view()
+    actions, some = player.act(view), np.arange(5, 20)
+    assert len(set(actions.tolist())) > 3
+    assert view.action_masks[np.arange(50), actions].all()
+    assert player.act(view.take(some)).tolist() == actions[some].tolist()
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_a_function_of_logits_plays_as_the_policy_with_these_logits(greedy):
+    net, view = small_net(1, greedy=greedy), list_views(1)[0]
+    assert from_logits(net.compute_logits, greedy=greedy).act(view).tolist() == net.act(view).tolist()
+    assert from_logits(lambda _: [], greedy=greedy).act(view.take(np.array([], np.int64))).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("change", "came"),
+    [
+        (lambda logits: logits[:, :-1], rf"not float32 \[2, {NUM_ACTIONS - 1}\]"),
+        (lambda logits: logits[:1], rf"not float32 \[1, {NUM_ACTIONS}\]"),
+        (lambda logits: logits.astype(int), "not int64"),
+        (lambda logits: logits * np.nan, "not float32"),
+    ],
+)
+def test_logits_of_another_form_are_refused(change, came):
+    player = from_logits(lambda observations: change(small_net().compute_logits(observations)))
+    with pytest.raises(ValueError, match=rf"logits must be finite numbers \[2, {NUM_ACTIONS}\], {came}"):
+        player.act(Batch(2).view())
+
+
+@pytest.mark.parametrize("adapter", [from_policy, from_batch_policy, from_logits])
+def test_a_player_whose_files_change_has_another_digest(adapter, tmp_path):
+    file = tmp_path / "weights"
+    file.write_text("1")
+    player = adapter(choose, files=[file])
+    before = player.digest()
+    file.write_text("2")
+    assert player.digest() != before
+    assert adapter(choose).digest() == ""

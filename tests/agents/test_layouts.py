@@ -58,9 +58,8 @@ def test_a_policy_of_layout_1_plays_after_it_was_stored(tmp_path):
 
 
 def test_weights_of_another_layout_than_the_policy_names_are_refused(tmp_path):
-    save_policy(tmp_path, make_old_player().layers, open_mice=True, activation="relu")
-    with pytest.raises(ValueError, match="its layers do not fit together"):
-        agents.make(f"net:{tmp_path}")
+    with pytest.raises(ValueError, match=rf"layer 0 has a weight \[252, \d+\] .*it reads {OBS_SIZE} inputs"):
+        save_policy(tmp_path, make_old_player().layers, open_mice=True, activation="relu")
 
 
 def test_networks_in_torch_read_layout_1_too():

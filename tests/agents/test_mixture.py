@@ -18,7 +18,7 @@ def save_mixture(folder: Path, count: int) -> MixturePlayer:
     """Save a mixture and read it back."""
     for k in range(count):
         (folder / str(k)).mkdir(parents=True)
-        save_policy(folder / str(k), small_net(k).layers, open_mice=False)
+        save_policy(folder / str(k), small_net(k).layers, open_mice=False, activation="tanh")
     player = agents.make(f"net:{folder}")
     assert isinstance(player, MixturePlayer)
     return player
@@ -83,7 +83,7 @@ def test_a_damaged_member_of_a_mixture_is_named(tmp_path):
 def test_runs_in_one_folder_are_not_a_mixture(tmp_path):
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        save_policy(tmp_path / name, small_net().layers, open_mice=False)
+        save_policy(tmp_path / name, small_net().layers, open_mice=False, activation="tanh")
     with pytest.raises(ValueError, match="cannot read a policy from"):
         agents.make(f"net:{tmp_path}")
 

@@ -10,16 +10,17 @@ import safetensors.torch
 
 import agents
 from agents.network import NetworkPlayer
-from agents.policy_file import Layers, load_policy, save_policy
+from agents.policy_file import Layers, load_policy, read_setups, save_policy
 from agents.tools.files import lock_folder
-from felicity_env import NUM_ACTIONS, OBS_SIZE
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Setup
+from felicity_env.setups import find_setup
 from tests.support.players import play_batch, small_net
 
 
 def save_small_net(folder: Path, **metadata: object) -> NetworkPlayer:
     folder.mkdir(exist_ok=True)
     player = small_net(1)
-    save_policy(folder, player.layers, **{"open_mice": False, **metadata})
+    save_policy(folder, player.layers, **{"open_mice": False, "activation": "tanh", **metadata})
     return player
 
 
@@ -27,7 +28,7 @@ def test_a_policy_that_cannot_be_written_leaves_the_previous_one_unchanged(tmp_p
     save_small_net(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(TypeError):
-        save_policy(tmp_path, small_net(2).layers, open_mice=object())
+        save_policy(tmp_path, small_net(2).layers, open_mice=False, activation="tanh", note=object())
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -98,14 +99,12 @@ def change_a_weight(folder: Path) -> None:
     file.write_bytes(content)
 
 
-def save_layers(folder: Path, *shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
-    layers = [(np.zeros(weight, np.float32), np.zeros(bias, np.float32)) for weight, bias in shapes]
-    save_policy(folder, layers, open_mice=False)
+def make_layers(*shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> Layers:
+    return [(np.zeros(weight, np.float32), np.zeros(bias, np.float32)) for weight, bias in shapes]
 
 
-def save_as(folder: Path, kind: type) -> None:
-    layers = [(weight.astype(kind), bias.astype(kind)) for weight, bias in small_net(1).layers]
-    save_policy(folder, layers, open_mice=False)
+def make_layers_of(kind: type) -> Layers:
+    return [(weight.astype(kind), bias.astype(kind)) for weight, bias in small_net(1).layers]
 
 
 def save_as_bfloat16(folder: Path) -> None:
@@ -122,6 +121,78 @@ def make_layers_with(number: float) -> Layers:
     return layers
 
 
+FAULTS = {
+    "a weight that is no number": (make_layers_with(np.nan), "layer 0 has weights that are not finite"),
+    "a weight that is infinite": (make_layers_with(np.inf), "layer 0 has weights that are not finite"),
+    "a weight that overflows": (make_layers_with(3e38), "layer 0 has weights that are not finite"),
+    "weights that are flags": (make_layers_of(np.bool_), "layer 0 is bool, not float32"),
+    "weights that are integers": (make_layers_of(np.int32), "layer 0 is int32, not float32"),
+    "weights in double precision": (make_layers_of(np.float64), "layer 0 is float64, not float32"),
+    "a hidden layer of size 0": (
+        make_layers(((OBS_SIZE, 0), (0,)), ((0, NUM_ACTIONS), (NUM_ACTIONS,))),
+        rf"layer 0 has a weight \[{OBS_SIZE}, 0\]",
+    ),
+    "no layers": ([], "it has no layers"),
+    "too few inputs": (
+        make_layers(((OBS_SIZE - 1, NUM_ACTIONS), (NUM_ACTIONS,))),
+        rf"it reads {OBS_SIZE} inputs, so it needs \[{OBS_SIZE}, outputs\]",
+    ),
+    "too few actions": (
+        make_layers(((OBS_SIZE, NUM_ACTIONS - 1), (NUM_ACTIONS - 1,))),
+        f"the last layer has {NUM_ACTIONS - 1} outputs, not {NUM_ACTIONS} or",
+    ),
+    "layers of other sizes": (
+        make_layers(((OBS_SIZE, 5), (5,)), ((6, NUM_ACTIONS), (NUM_ACTIONS,))),
+        "layer 1 .* but it reads 5 inputs",
+    ),
+    "bias of another size": (make_layers(((OBS_SIZE, NUM_ACTIONS), (1,))), r"layer 0 .* and a bias \[1\]"),
+    "bias of two dimensions": (make_layers(((OBS_SIZE, NUM_ACTIONS), (1, NUM_ACTIONS))), r"a bias \[1, "),
+    "weight in one dimension": (make_layers(((OBS_SIZE,), (NUM_ACTIONS,))), rf"layer 0 has a weight \[{OBS_SIZE}\]"),
+    "weights of torch as they are": (
+        make_layers(((NUM_ACTIONS, OBS_SIZE), (NUM_ACTIONS,))),
+        r"transpose the weights of torch, which are \[outputs, inputs\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_networks_that_cannot_play_are_neither_saved_nor_read(tmp_path, monkeypatch, fault):
+    layers, reason = FAULTS[fault]
+    with pytest.raises(ValueError, match=f"the policy cannot be saved: .*{reason}"):
+        save_policy(tmp_path / "run", layers, open_mice=False, activation="tanh")
+    assert not (tmp_path / "run").exists()
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr("agents.policy_file.find_fault", lambda *_: "")
+        save_policy(tmp_path / "run", layers, open_mice=False, activation="tanh")
+    with pytest.raises(ValueError, match=f"the policy in .*run cannot be used: .*{reason}"):
+        load_policy(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("layers", "settings", "reason"),
+    [
+        ({"0.weight": np.zeros((OBS_SIZE, NUM_ACTIONS))}, {}, "layer 0 must be two NumPy arrays"),
+        ([(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), None)], {}, "layer 0 must be two NumPy arrays"),
+        (small_net().layers, {"activation": "gelu"}, "its activation must be tanh or relu, not 'gelu'"),
+        (small_net().layers, {"open_mice": "yes"}, "its open_mice must be true or false, not 'yes'"),
+        (small_net().layers, {"setups": ["standard-6"]}, "no setup 'standard-6'"),
+        (small_net().layers, {"critic": small_net().layers}, r"in the critic, the last layer has \d+ outputs, not 1"),
+    ],
+)
+def test_wrong_arguments_of_a_policy_to_save_are_named(tmp_path, layers, settings, reason):
+    with pytest.raises(ValueError, match=reason):
+        save_policy(tmp_path / "run", layers, **{"open_mice": False, "activation": "tanh", **settings})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_policy_keeps_the_setups_on_which_it_was_trained(tmp_path):
+    short = Setup(seats=3, mouse_cards=(1, 3), bank=9, rounds=4)
+    save_small_net(tmp_path, setups=["standard-4", short])
+    assert read_setups(load_policy(tmp_path)[1]) == (find_setup("standard-4"), short)
+    assert read_setups({"setups": ["custom-3-0123abcd", 7, {"seats": 9}, "small-2"]}) == (find_setup("small-2"),)
+    assert read_setups({}) == read_setups({"setups": "standard-4"}) == ()
+
+
 DAMAGES = {
     "no json": lambda f: (f / "policy.json").unlink(),
     "no tensors": lambda f: (f / "policy.safetensors").unlink(),
@@ -132,14 +203,7 @@ DAMAGES = {
     "tensors are text": lambda f: (f / "policy.safetensors").write_text("these are no tensors"),
     "tensors empty": lambda f: (f / "policy.safetensors").write_bytes(b""),
     "one bit of a weight": change_a_weight,
-    "a weight that is no number": lambda f: save_policy(f, make_layers_with(np.nan), open_mice=False),
-    "a weight that is infinite": lambda f: save_policy(f, make_layers_with(np.inf), open_mice=False),
-    "a weight that overflows": lambda f: save_policy(f, make_layers_with(3e38), open_mice=False),
-    "weights that are flags": lambda f: save_as(f, np.bool_),
-    "weights that are integers": lambda f: save_as(f, np.int32),
-    "weights in double precision": lambda f: save_as(f, np.float64),
     "weights in bfloat16": save_as_bfloat16,
-    "a hidden layer of size 0": lambda f: save_layers(f, ((OBS_SIZE, 0), (0,)), ((0, NUM_ACTIONS), (NUM_ACTIONS,))),
     "open mice as a word": lambda f: change_json(f, open_mice="no"),
     "json nested too deeply": lambda f: (f / "policy.json").write_text("[" * 100_000),
     "other format": lambda f: change_json(f, format="felicity-policy-0"),
@@ -147,12 +211,6 @@ DAMAGES = {
     "another observation": lambda f: change_json(f, observation_version=999),
     "other activation": lambda f: change_json(f, activation="sine"),
     "other sections": lambda f: change_json(f, sections=[["num_players", 4]]),
-    "no layers": lambda f: save_layers(f),
-    "too few inputs": lambda f: save_layers(f, ((OBS_SIZE - 1, NUM_ACTIONS), (NUM_ACTIONS,))),
-    "too few actions": lambda f: save_layers(f, ((OBS_SIZE, NUM_ACTIONS - 1), (NUM_ACTIONS - 1,))),
-    "layers of other sizes": lambda f: save_layers(f, ((OBS_SIZE, 5), (5,)), ((6, NUM_ACTIONS), (NUM_ACTIONS,))),
-    "bias of another size": lambda f: save_layers(f, ((OBS_SIZE, NUM_ACTIONS), (1,))),
-    "weight in one dimension": lambda f: save_layers(f, ((OBS_SIZE,), (NUM_ACTIONS,))),
 }
 
 
@@ -171,7 +229,7 @@ def test_a_policy_without_open_mice_in_its_json_is_refused(tmp_path):
     save_small_net(tmp_path)
     file = tmp_path / "policy.json"
     file.write_text(json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "open_mice"}))
-    with pytest.raises(ValueError, match="open_mice in its description must be true or false"):
+    with pytest.raises(ValueError, match="its open_mice must be true or false, not None"):
         load_policy(tmp_path)
 
 
@@ -181,5 +239,5 @@ def test_a_path_without_a_policy_is_named():
 
 
 def test_the_folder_of_a_policy_is_created(tmp_path):
-    save_policy(tmp_path / "a" / "b", small_net().layers, open_mice=False, activation="tanh")
+    save_policy(f"{tmp_path}/a/b", small_net().layers, open_mice=False, activation="tanh")
     assert agents.make(f"net:{tmp_path}/a/b").layers

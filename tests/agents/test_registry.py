@@ -67,7 +67,7 @@ def test_net_is_the_reference_player_and_greedy_makes_it_take_the_best_action():
 def test_a_path_is_read_as_it_is_with_or_without_an_option(tmp_path, monkeypatch, folder):
     monkeypatch.chdir(tmp_path)
     (tmp_path / folder).mkdir()
-    save_policy(tmp_path / folder, small_net(1).layers, open_mice=False)
+    save_policy(tmp_path / folder, small_net(1).layers, open_mice=False, activation="tanh")
     path = f"./{folder}" if folder == "greedy" else folder
     player, greedy = agents.make(f"net:{path}"), agents.make(f"net:{path},greedy")
     assert isinstance(player, NetworkPlayer)
@@ -241,9 +241,9 @@ def test_a_digest_differs_between_players_and_between_their_parts():
 
 
 def test_a_digest_changes_with_the_weights_of_a_policy(tmp_path):
-    save_policy(tmp_path, small_net(1).layers, open_mice=False)
+    save_policy(tmp_path, small_net(1).layers, open_mice=False, activation="tanh")
     before = identify_player(f"net:{tmp_path}")
-    save_policy(tmp_path, small_net(2).layers, open_mice=False)
+    save_policy(tmp_path, small_net(2).layers, open_mice=False, activation="tanh")
     assert identify_player(f"net:{tmp_path}") != before
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from itertools import permutations
 
 import numpy as np
@@ -12,10 +13,10 @@ from agents.__main__ import VERBS
 from agents.adapters import from_policy
 from agents.arena import matches
 from agents.arena.blocks import play_blocks as play
-from agents.arena.evaluate import Config, build_tables, list_foreign_setups
+from agents.arena.evaluate import Config, build_tables
 from agents.policy_file import save_policy
 from agents.tools.command import run_verb
-from felicity_env.game import NUM_ACTIONS
+from felicity_env.game import NUM_ACTIONS, Setup
 from felicity_env.observation import OBS_SIZE
 from felicity_env.setups import STANDARD_PLAYERS, find_setup, standard_setup
 
@@ -113,22 +114,27 @@ def test_without_a_folder_nothing_is_left_and_that_is_said(tmp_path, monkeypatch
 
 def test_a_policy_is_measured_where_it_was_trained_unless_options_say_otherwise(tmp_path):
     layers = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
-    names = ["standard-5", "custom-3-0123abcd", "small-2", ["no text"]]
-    save_policy(tmp_path, layers, open_mice=False, setups=names)
-    trained = (find_setup("standard-5"), find_setup("small-2"))
+    trained = (find_setup("standard-5"), Setup(seats=3, mouse_cards=(1, 3), bank=9, rounds=4), find_setup("small-2"))
+    save_policy(tmp_path, layers, open_mice=False, activation="tanh", setups=trained)
     weights = tmp_path / "policy.safetensors"
     for player in (str(tmp_path), f"net:{tmp_path}", str(weights), f"net:{weights}"):
         assert Config(player=player).setups == trained
         assert Config(player=player, num_players=(3,)).setups == (standard_setup(3),)
         assert Config(player=player, setup=("tiny-2",)).setups == (find_setup("tiny-2"),)
-    assert list_foreign_setups(Config(player=player)) == list_foreign_setups(Config(player="ev")) == []
-    assert list_foreign_setups(Config(player=player, num_players=(3, 5))) == ["standard-3"]
-    save_policy(tmp_path, layers, open_mice=False, setups=7)
-    assert (
-        Config(player="ev").setups
-        == Config(player=str(tmp_path)).setups
-        == tuple(map(standard_setup, STANDARD_PLAYERS))
-    )
+    save_policy(tmp_path, layers, open_mice=False, activation="tanh")
+    standard = tuple(map(standard_setup, STANDARD_PLAYERS))
+    assert Config(player="ev").setups == Config(player=str(tmp_path)).setups == standard
+
+
+def test_a_policy_on_a_setup_on_which_it_was_not_trained_is_named(tmp_path, capsys):
+    layers = [(np.zeros((OBS_SIZE, NUM_ACTIONS), np.float32), np.zeros(NUM_ACTIONS, np.float32))]
+    save_policy(tmp_path / "run", layers, open_mice=False, activation="tanh", setups=["standard-4"])
+    code, warning = f"net:{tmp_path / 'run'}", r"net:run \(net:.*run\) was not trained on standard-3 and may play badly"
+    assert evaluate("random", "--against", code, *FAST[2:], "--num-players", "3", "4") == 0
+    assert re.search(warning, capsys.readouterr().err)
+    words = ["--players", "random", code, "--num-deals", "2", "--mixed-deals", "0", "--out", str(tmp_path / "out")]
+    assert run_verb("agents", VERBS, ["tournament", *words, "--num-players", "3"]) == 0
+    assert re.search(warning, capsys.readouterr().err)
 
 
 @pytest.mark.compiled("hundreds of games")

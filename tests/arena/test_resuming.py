@@ -152,7 +152,7 @@ def test_an_edited_heuristic_invalidates_the_folder(copy):
 def save_net(folder: Path, seed: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     weight = np.random.default_rng(seed).normal(size=(OBS_SIZE, NUM_ACTIONS)).astype(np.float32)
-    save_policy(folder, [(weight, np.zeros(NUM_ACTIONS, np.float32))], open_mice=False)
+    save_policy(folder, [(weight, np.zeros(NUM_ACTIONS, np.float32))], open_mice=False, activation="tanh")
 
 
 def name_folder(*codes: str, setup: Setup | None = None) -> str:

@@ -11,6 +11,7 @@ import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 import agents
+from agents.policy_file import load_policy, read_setups
 from agents.tools.settings import option_name
 from felicity_env import Batch, Setup
 from felicity_env.setups import setup_name, standard_setup
@@ -144,11 +145,11 @@ def test_a_setup_of_a_file_is_trained_and_measured(tmp_path, algorithm):
     run = tmp_path / "run"
     outcome = train(algorithm, *SMALL, *choose_cpu(algorithm), "--total-timesteps", 1024, *setups, "--out", run)
     assert outcome.status == 0, outcome.errors
-    name = setup_name(Setup(seats=4, mouse_cards=(1, 3, 5), bank=27))
+    name = setup_name(high := Setup(seats=4, mouse_cards=(1, 3, 5), bank=27))
     results = json.loads((run / "evaluation.json").read_text())["results"]
     assert [(result["setup"], result["num_players"]) for result in results] == [(name, 4), ("standard-3", 3)]
     assert name in outcome.output
-    assert json.loads((run / "policy.json").read_text())["setups"] == [name, "standard-3"]
+    assert read_setups(load_policy(run)[1]) == (high, standard_setup(3))
     (evaluation := run / "evaluation.json").unlink()
     assert train("--resume", run).status == 0
     assert json.loads(evaluation.read_text())["results"] == results

@@ -168,7 +168,7 @@ def test_a_run_may_begin_with_the_policy_of_another_and_its_critic(tmp_path):
     ],
 )
 def test_a_policy_of_another_kind_to_begin_with_is_refused(tmp_path, metadata, settings, message):
-    save_policy(tmp_path, small_net(hidden=16).layers, **metadata)
+    save_policy(tmp_path, small_net(hidden=16).layers, **{"activation": "tanh", **metadata})
     with pytest.raises(ValueError, match=message):
         MaskablePPOTrainer(small_config(init=str(tmp_path), **settings), tmp_path / "run")
 
@@ -176,6 +176,6 @@ def test_a_policy_of_another_kind_to_begin_with_is_refused(tmp_path, metadata, s
 def test_a_policy_with_outputs_for_raises_to_begin_with_is_refused(tmp_path):
     first, (weight, bias) = small_net(hidden=16).layers
     wider = (np.pad(weight, ((0, 0), (0, MAX_BID))), np.pad(bias, (0, MAX_BID)))
-    save_policy(tmp_path, [first, wider], open_mice=False)
+    save_policy(tmp_path, [first, wider], open_mice=False, activation="tanh")
     with pytest.raises(ValueError, match="needs --raises, which maskable-ppo does not have"):
         MaskablePPOTrainer(small_config(init=str(tmp_path)), tmp_path / "run")

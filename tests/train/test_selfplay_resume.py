@@ -161,7 +161,7 @@ def test_a_policy_of_another_kind_to_begin_with_is_refused_with_the_options_it_n
 
 
 def test_a_policy_of_another_activation_to_begin_with_is_refused(tmp_path):
-    save_policy(tmp_path, small_net(hidden=16).layers, open_mice=True)
+    save_policy(tmp_path, small_net(hidden=16).layers, open_mice=True, activation="tanh")
     with pytest.raises(ValueError, match="tanh between its layers, this trainer's have relu"):
         create_trainer(tmp_path / "run", init=str(tmp_path))
 
