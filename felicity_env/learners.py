@@ -77,10 +77,10 @@ class LearningGames:
 
     The caller decides for the learning seats, from `batch.observations` and `batch.action_masks`.
 
-    players: players that may sit in seats that do not learn. seating: function that takes the indices [K] of the games
-    about to begin and returns who sits in each seat, integers [K, MAX_SEATS]: an index of `players`, or `LEARNER`. Each
-    game needs at least one learner. compiled: those of `players` that run as compiled code, without a call of their
-    `act`.
+    batch: games that restart when they are finished; one with `autoreset=False` raises `ValueError`. players: players
+    that may sit in seats that do not learn. seating: function that takes the indices [K] of the games about to begin and
+    returns who sits in each seat, integers [K, MAX_SEATS]: an index of `players`, or `LEARNER`. Each game needs at least
+    one learner. compiled: those of `players` that run as compiled code, without a call of their `act`.
 
     After a step: `rewards` float64 [B, MAX_SEATS], summed since the previous decision of a learner, and `terminated`
     bool [B].
@@ -89,6 +89,8 @@ class LearningGames:
     def __init__(
         self, batch: Batch, players: Sequence[Player], *, seating: Seating, compiled: CompiledPlayers | None = None
     ) -> None:
+        if not batch.autoreset:
+            raise ValueError("games with learners go on when one is finished: make the batch without autoreset=False")
         self.batch, self.players = batch, list(players)
         self.seating = np.full((batch.num_games, MAX_SEATS), LEARNER)
         self.terminated = np.zeros(batch.num_games, np.bool_)

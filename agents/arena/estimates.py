@@ -13,6 +13,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 BOOTSTRAPS = 2000
+_NO_ERROR = 1e-12  # smaller standard errors come from rounding
+_FEW_BLOCKS = 10  # equal blocks, of which fewer say little about how much blocks differ
 _JOINT_DRAWS = 20_000
 INTERVAL = (2.5, 97.5)  # percentiles that bound an interval: 95 %
 MINIMUM_BLOCKS = 20  # a sequential test decides no earlier, because it estimates the variance
@@ -43,14 +45,15 @@ def estimate_share(blocks: np.ndarray) -> Estimate:
     """Estimate the mean of N independent win shares in [0, 1], with a 95 % interval as Wilson's for a fraction.
 
     Wilson's interval (1927, https://doi.org/10.1080/01621459.1927.10502953) covers the truth also if wins are rare.
-    It needs a number of trials: here the number of coin tosses that would have the same standard error. blocks: [N],
-    the mean win share in each block. Raises `ValueError` if there are fewer than two blocks, or if a value is not in
-    [0, 1].
+    It needs a number of trials: here the number of coin tosses that would have the same standard error. Fewer than ten
+    equal blocks do not show that blocks never differ, so each counts as one toss. blocks: [N], the mean win share in
+    each block. Raises `ValueError` if there are fewer than two blocks, or if a value is not in [0, 1].
     """
     mean, error, reach = _measure_spread(blocks)
     if np.min(blocks) < 0 or np.max(blocks) > 1:
         raise ValueError(f"win shares must be between 0 and 1, not {np.min(blocks)} to {np.max(blocks)}")
-    noise = error * error / (mean * (1 - mean)) if 0 < mean < 1 else 1 / len(blocks)  # 1 / number of trials
+    is_unknown = error < _NO_ERROR and (len(blocks) < _FEW_BLOCKS or mean in (0, 1))
+    noise = 1 / len(blocks) if is_unknown else error * error / (mean * (1 - mean))  # 1 / number of trials
     centre, scale = mean + reach * reach * noise / 2, 1 + reach * reach * noise
     half = reach * sqrt(mean * (1 - mean) * noise + (reach * noise / 2) ** 2)
     return Estimate(mean, (centre - half) / scale, (centre + half) / scale, len(blocks))

@@ -24,7 +24,7 @@ from agents.tools.settings import check_at_least, require
 from felicity_env.game import NO_SEAT, score
 from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
-from felicity_env.setups import STANDARD_PLAYERS, choose_setup
+from felicity_env.setups import STANDARD_PLAYERS, choose_setup, find_setup
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,12 @@ class Config:
         check_at_least(self, num_deals=1, first_deal=0, seed=0)
         check_players(self, "players")
         number = len(self.players)
-        known = self.setup is not None or number in STANDARD_PLAYERS
-        require(known, f"name 3, 4 or 5 players, not {number}, or give a --setup with {number} seats")
-        choose_setup(number, self.setup)  # raises if there is none
+        if self.setup is None:
+            known = number in STANDARD_PLAYERS
+            require(known, f"name 3, 4 or 5 players, not {number}, or give a --setup with {number} seats")
+        else:
+            seats = find_setup(self.setup).seats
+            require(number == seats, f"name {seats} players, not {number}: --setup {self.setup} has {seats} seats")
 
 
 def main(config: Config) -> None:

@@ -31,8 +31,8 @@ class Config:
     game: Annotated[Path, tyro.conf.Positional]
     """File with a game in text notation (see `felicity_env.notation`); the game may be unfinished."""
     out: Path | None = None
-    """File of the page. Default: the name of the game's file with the ending .html, unless a film or a picture is asked
-    for."""
+    """File of the page. Default: the name of the game's file with the ending .html, or -as-seat0.html with --seat 0,
+    unless a film or a picture is asked for."""
     seat: int | None = None
     """Seat that sees the game; the files then hold nothing that it may not know. Default: all cards are open."""
     open_mice: bool = False
@@ -63,7 +63,7 @@ def main(config: Config) -> None:
     _check_numbers(config, game)
     written = [*_write_films(config, game), *_write_pictures(config, game)]
     if config.out is not None or not written:
-        path = config.out or config.game.with_suffix(".html")
+        path = config.out or _choose_path(config, ".html")
         shown = _choose_what_is_shown(config, game)
         write_text(path, replay_html(game, config.seat, hide_later=config.hide_later, **shown))
         written.append(path)
@@ -89,9 +89,15 @@ def _write_pictures(config: Config, game: Game) -> Iterator[Path]:
     for number in config.svg:
         state = replace(game, actions=game.actions[:number]).final_states()[0]
         svg = draw_svg(build_scene(state, config.seat, **_choose_what_is_shown(config, game)), theme=config.theme)
-        path = config.game.with_name(f"{config.game.stem}-{number}.svg")
+        path = _choose_path(config, f"-{number}.svg")
         write_text(path, svg)
         yield path
+
+
+def _choose_path(config: Config, ending: str) -> Path:
+    """Return the path of a file beside that of the game; what a seat sees gets another name than all cards open."""
+    viewer = "" if config.seat is None else f"-as-seat{config.seat}"
+    return config.game.with_name(f"{config.game.stem}{viewer}{ending}")
 
 
 def _write_films(config: Config, game: Game) -> Iterator[Path]:

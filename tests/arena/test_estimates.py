@@ -69,8 +69,15 @@ def test_the_interval_of_a_mean_covers_the_truth_also_with_few_blocks():
 
 @pytest.mark.parametrize("estimate", [estimate_mean, estimate_share])
 def test_blocks_that_do_not_vary_have_an_interval_of_no_width(estimate):
-    made = estimate(np.full(7, 0.25))
+    made = estimate(np.full(10, 0.25))
     assert (made.value, made.low, made.high) == pytest.approx((0.25, 0.25, 0.25))
+
+
+@pytest.mark.parametrize("share", [0.25, 1 / 3, 0.7])
+def test_a_few_equal_win_shares_do_not_look_certain(share):
+    made = estimate_share(np.full(9, share))
+    assert made.value == pytest.approx(share)
+    assert made.low < share - 0.1 < share + 0.1 < made.high
 
 
 @pytest.mark.parametrize("indices", [1, 51, 1000, 3333, 50 * BOOTSTRAPS])

@@ -245,6 +245,11 @@ def test_a_seat_that_not_every_game_has_is_refused(seat):
         SingleLearnerGames(Batch(2, [3, 4], seed=1), "random", seat=seat)
 
 
+def test_games_that_do_not_restart_are_refused():
+    with pytest.raises(ValueError, match="make the batch without autoreset=False"):
+        SingleLearnerGames(Batch(2, 4, seed=1, autoreset=False), "random")
+
+
 def test_an_abandoned_game_costs_a_win_and_the_next_one_begins():
     games, alone = (SingleLearnerGames(Batch(3, 4, seed=2), "random") for _ in range(2))
     actions = RandomPlayer().act(games.batch.view())

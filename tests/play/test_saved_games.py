@@ -98,6 +98,8 @@ def test_games_replace_no_other_games_and_are_not_written_among_other_files(tmp_
 def test_a_number_of_players_without_a_setup_is_refused(tmp_path, capsys):
     assert run("games", "anchor", "ev", "--out", tmp_path / "none") == 2
     assert "name 3, 4 or 5 players, not 2, or give a --setup with 2 seats" in capsys.readouterr().err
+    assert run("games", "anchor", "ev", "pass", "--setup", "tiny-2", "--out", tmp_path / "none") == 2
+    assert "name 2 players, not 3: --setup tiny-2 has 2 seats" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 
@@ -133,13 +135,20 @@ def test_the_page_of_a_seat_is_written_to_a_file(stored, tmp_path):
     assert (tmp_path / "x.html").read_text() == replay_html(game, 1, open_mice=True, hide_later=True)
 
 
+def test_the_page_of_a_seat_does_not_replace_the_one_with_all_cards(stored):
+    path, game = stored
+    assert run("replay", path) == run("replay", path, "--seat", 1) == 0
+    assert path.with_name("game-as-seat1.html").read_text() == replay_html(game, 1)
+    assert path.with_suffix(".html").read_text() == replay_html(game)
+
+
 def test_pictures_of_positions_are_written(stored):
     path, game = stored
     assert run("replay", path, "--svg", 0, 12, "--seat", 2, "--theme", "dark") == 0
     assert not path.with_suffix(".html").exists()
     picture = draw_svg(build_view_scene(game.final_states()[0], 2), theme="dark")
-    assert path.with_name("game-12.svg").read_text() == picture
-    assert path.with_name("game-0.svg").exists()
+    assert path.with_name("game-as-seat2-12.svg").read_text() == picture
+    assert path.with_name("game-as-seat2-0.svg").exists()
 
 
 def test_a_film_has_a_frame_for_every_position(stored, tmp_path):
