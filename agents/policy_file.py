@@ -9,7 +9,6 @@ import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from hashlib import sha256
 from itertools import count, takewhile
 from pathlib import Path
@@ -35,7 +34,7 @@ from agents.tools.command import print_error, python_command
 from agents.tools.files import UserError, describe_error, explain_os_errors, is_locked, write_atomically, write_text
 from felicity_env.game import Setup
 from felicity_env.observation import OBSERVATION_VERSION, VERSIONS
-from felicity_env.setups import find_setup, is_setup_name, setup_name
+from felicity_env.setups import define_setup, find_setup
 
 CRITIC = "critic."  # prefix of the critic's tensors
 POLICY = "player"  # prefix of the policy's tensors in a checkpoint, and key of its description
@@ -68,13 +67,13 @@ def describe_policy(
     open_mice: bool,
     activation: str,
     observation_version: int = OBSERVATION_VERSION,
-    setups: Sequence[Setup | str] = (),
+    setups: Sequence[Setup | str | dict[str, Any]] = (),
     **metadata: Any,
 ) -> dict[str, Any]:
     """Return the description that is stored with a policy's weights: format, versions, inputs, setups and `metadata`.
 
     observation_version: layout of the observation that the policy reads, one of `LAYOUTS`. setups: setups on which it
-    was trained, or their names; `python -m agents evaluate` measures it there.
+    was trained, their names, or their fields; `python -m agents evaluate` measures it there.
     """
     return {
         "format": FORMAT,
@@ -83,17 +82,9 @@ def describe_policy(
         "activation": activation,
         "sections": list_sections(observation_version),
         "open_mice": open_mice,
-        "setups": [_describe_setup(setup) for setup in setups],
+        "setups": [setup if isinstance(setup, dict) else define_setup(find_setup(setup)) for setup in setups],
         **metadata,
     }
-
-
-def _describe_setup(setup: Setup | str | dict[str, Any]) -> str | dict[str, Any]:
-    """Return the name of a setup, or its fields if it is in no table; a description read from a file stays as it is."""
-    if isinstance(setup, dict):
-        return setup
-    found = find_setup(setup)
-    return setup_name(found) if is_setup_name(setup_name(found)) else asdict(found)
 
 
 def read_setups(description: Mapping[str, Any]) -> tuple[Setup, ...]:
@@ -182,6 +173,8 @@ def _read_policy(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if path.is_dir() and not policy_json_path(path).exists() and list_checkpoints(path):
         return _extract_policy(load_checkpoint(path, report=print_error))
     file = policy_json_path(path)
+    if file.suffix != ".json":
+        raise ValueError("a policy is a folder or one of the files in it; save_policy makes one of a network")
     metadata = json.loads(file.read_text())
     content = file.with_suffix(SUFFIX).read_bytes()
     checksum = sha256(content).hexdigest()

@@ -118,6 +118,8 @@ class Dataset:
             return dataset
         except OSError:
             raise
+        except KeyError as error:
+            raise ValueError(f"{path} is no file of games: it lacks {error.args[0].split()[0]}") from error
         except Exception as error:  # zip and NumPy raise many types at damaged files
             raise ValueError(f"{path} is no file of games: {type(error).__name__}: {error}") from error
 

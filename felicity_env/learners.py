@@ -78,9 +78,9 @@ class LearningGames:
     The caller decides for the learning seats, from `batch.observations` and `batch.action_masks`.
 
     batch: games that restart when they are finished; one with `autoreset=False` raises `ValueError`. players: players
-    that may sit in seats that do not learn. seating: function that takes the indices [K] of the games about to begin and
-    returns who sits in each seat, integers [K, MAX_SEATS]: an index of `players`, or `LEARNER`. Each game needs at least
-    one learner. compiled: those of `players` that run as compiled code, without a call of their `act`.
+    that may sit in seats that do not learn. seating: function that takes the indices [K] of the games about to begin
+    and returns who sits in each seat, integers [K, MAX_SEATS]: an index of `players`, or `LEARNER`. Each game needs at
+    least one learner. compiled: those of `players` that run as compiled code, without a call of their `act`.
 
     After a step: `rewards` float64 [B, MAX_SEATS], summed since the previous decision of a learner, and `terminated`
     bool [B].

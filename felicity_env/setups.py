@@ -84,6 +84,12 @@ def setup_name(setup: Setup) -> str:
     return f"custom-{setup.seats}-{digest}"
 
 
+def define_setup(setup: Setup) -> str | dict[str, Any]:
+    """Return the name of a setup, or its fields if it is in no table, for files that must tell it exactly."""
+    name = setup_name(setup)
+    return name if is_setup_name(name) else asdict(setup)
+
+
 def describe_setup(setup: Setup) -> dict[str, Any]:
     """Return a dictionary with the name ("setup") and the number of seats ("num_players") of a setup.
 

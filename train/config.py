@@ -100,8 +100,8 @@ class Config(SeveralSetups):
     clip_coef: float = 0.2
     """Clip range of the probability ratio in PPO. A smaller range keeps an updated policy closer to the one before."""
     init: str | None = None
-    """Run folder or policy.json with the policy to start from; a run folder also gives its critic. The policy must have
-    the same network sizes and --open-mice. Default: random weights."""
+    """Run folder, policy.json or net:PATH of the policy to start from; a run folder also gives its critic. The policy
+    must have the same network sizes and --open-mice. Default: random weights."""
     hidden_sizes: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, in the policy network and in the separate value network. Larger ones are slower."""
     threads: int | None = None

@@ -41,12 +41,13 @@ def load_initial_policy(config: Config, folder: Path, *, activation: str) -> Ini
     """
     if config.init is None or list_checkpoints(folder):
         return None
-    player, *others = load_policy_player(config.init).members
+    path = config.init.removeprefix("net:")  # a policy's code is accepted, too
+    player, *others = load_policy_player(path).members
     if others:
         raise ValueError(f"--init {config.init}: it is a mixture; name one of its policies, such as {config.init}/0")
     if mismatch := _find_mismatch(player, config, activation):
         raise ValueError(f"--init {config.init}: {mismatch}")
-    layers, critic, _ = load_policy_and_critic(Path(config.init))
+    layers, critic, _ = load_policy_and_critic(Path(path))
     return InitialPolicy(layers, critic)
 
 

@@ -1,5 +1,6 @@
 """Report of a tournament in Markdown: tables of its results, and links to its plots in the same folder."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from agents.registry import name_player, shorten_codes
 from agents.tools.command import print_error
 from agents.tools.files import write_text
 from agents.tools.markdown import format_estimate, format_table
+from felicity_env.setups import is_setup_name
 
 MAX_COLUMNS = 8  # more players do not fit into a cross table of 80 columns
 DIGITS = {"win_share": 3, "margin": 1, "rank": 2, "mice": 1, "sacks": 2, "profit": 1}  # decimals in the tables
@@ -110,7 +112,8 @@ def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> st
     parts += [_quote_game(sentence) for sentence in describe_forfeits(results["forfeits"])]
     for setup, points in results["ratings"].items():
         num_players = next(pair["num_players"] for pair in results["pairs"] if pair["setup"] == setup)
-        parts += [f"## {setup} ({num_players} players)", render_ratings(points), f"Ratings: {describe_zero(points)}."]
+        parts += [f"## {setup} ({num_players} players)", *_define_setup(setup, content)]
+        parts += [render_ratings(points), f"Ratings: {describe_zero(points)}."]
         parts += [render_cross_table(results, setup)]
         if results["mixed"][setup]:
             parts += [render_mixed(results["mixed"][setup], num_players)]
@@ -118,6 +121,11 @@ def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> st
     parts += ["## Plots", *(f"![{name}]({name}.png)" for name in plots)] if plots else []
     parts += ["## All pairs", *(render_pairs(results, setup) for setup in results["ratings"])]
     return "\n\n".join(parts)
+
+
+def _define_setup(name: str, content: dict[str, Any]) -> list[str]:
+    """Return the fields of a setup that is in no table, as Markdown, in a list; for other setups an empty list."""
+    return [] if is_setup_name(name) else [f"Setup: `{json.dumps(content['setups'][name])}`"]
 
 
 def _render_failure(failure: dict[str, str]) -> str:

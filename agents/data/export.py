@@ -18,7 +18,7 @@ from agents.tools.settings import check_at_least, require
 from felicity_env.dataset import SPLITS, Dataset
 from felicity_env.game import RULES_VERSION
 from felicity_env.notation import dumps
-from felicity_env.setups import setup_name
+from felicity_env.setups import define_setup
 
 MINARI = "minari:"
 _ROWS_AT_ONCE = 10_000
@@ -68,7 +68,7 @@ def main(config: Config) -> None:
 
 def list_rows(games: Dataset, *, notation: bool) -> Iterator[dict[str, Any]]:
     """Yield each game as a dictionary with the columns of the exported files."""
-    setup = setup_name(games.setup)
+    setup = define_setup(games.setup)
     for index in range(len(games)):
         game, rows = games.game(index), games.take(slice(index, index + 1))
         row = {"rules_version": RULES_VERSION, "setup": setup, **asdict(game.deal)}

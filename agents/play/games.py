@@ -32,7 +32,8 @@ class Config:
     """Play games between players, and save each of them as a file in text notation."""
 
     players: Annotated[tuple[str, ...], tyro.conf.Positional] = ("net", "ev", "ev", "ev")
-    """Code of each player; their number selects the setup. The order of the seats is drawn for each deal."""
+    """Code of each player; their number selects the setup. The first sits in seat r in rotation r; the order of the
+    others is drawn for each deal."""
     setup: str | None = None
     """Name of a setup, or a file with one. Default: the standard setup for this number of players."""
     num_deals: int = 5

@@ -7,6 +7,7 @@ import torch
 from measure import measure
 from torch import nn
 
+from agents.policy_file import save_policy
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Batch
 from felicity_env.advantages import compute_advantages
 
@@ -70,6 +71,11 @@ def main() -> None:
     for update in range(UPDATES):
         learn(collect(batch, actor, critic), actor, critic, optimizer)
         print(f"update {update + 1} of {UPDATES}")
+
+    linear = [layer for layer in actor if isinstance(layer, nn.Linear)]
+    layers = [(layer.weight.detach().numpy().T, layer.bias.detach().numpy()) for layer in linear]
+    save_policy("runs/batch_ppo", layers, open_mice=False, activation="relu", setups=["standard-4"])
+    print("against stronger players:  python -m agents evaluate runs/batch_ppo --against anchor ev")
 
     def choose(seen: np.ndarray, mask: np.ndarray) -> int:
         with torch.no_grad():

@@ -233,6 +233,12 @@ def test_a_policy_without_open_mice_in_its_json_is_refused(tmp_path):
         load_policy(tmp_path)
 
 
+def test_a_file_of_torch_is_named_with_what_makes_a_policy_of_it(tmp_path):
+    (tmp_path / "network.pt").write_bytes(b"PK\x80")
+    with pytest.raises(ValueError, match=r"a policy is a folder or one of the files in it; save_policy makes one"):
+        agents.make(f"net:{tmp_path}/network.pt")
+
+
 def test_a_path_without_a_policy_is_named():
     with pytest.raises(ValueError, match=r"cannot read a policy from .*nowhere"):
         agents.make("net:nowhere/at/all")

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import re
 from dataclasses import asdict
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -21,7 +22,7 @@ from agents.tools.command import run_verb
 from felicity_env import Setup, View, game_seed
 from felicity_env.game import PASS
 from felicity_env.notation import loads
-from felicity_env.setups import setup_name
+from felicity_env.setups import find_setup, setup_name
 from tests.support.helpers import COMPILED
 
 DEALS = 4 if COMPILED else 2
@@ -220,6 +221,8 @@ def test_two_setups_with_the_same_number_of_players_are_kept_apart(tmp_path):
     assert [name.split("-")[0] for name in ratings] == ["standard", "custom"]
     standard, custom = ratings.values()
     assert standard["random"] != custom["random"]
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert re.findall(r"Setup: `(.*)`", report) == [json.dumps(asdict(find_setup(path)))]
     assert tournament(tmp_path / "one") == 0
     assert results(tmp_path / "one")["ratings"]["standard-3"] == standard
 

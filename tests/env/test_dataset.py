@@ -97,6 +97,12 @@ def test_a_file_of_another_kind_is_refused_with_the_reason(games, tmp_path, dama
     assert "games.npz is no file of games" in str(caught.value)
 
 
+def test_a_file_without_the_arrays_of_games_is_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", weights=np.zeros(3))
+    with pytest.raises(ValueError, match=r"other.npz is no file of games: it lacks about$"):
+        Dataset.load(tmp_path / "other.npz")
+
+
 CHANGES = {
     "an illegal action": ("actions", 0, 73, "game 0 breaks the rules at its decision 0"),
     "no action": ("actions", 3, 200, "game 0 breaks the rules at its decision 3"),

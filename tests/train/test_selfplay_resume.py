@@ -175,7 +175,7 @@ def test_a_number_of_players_named_twice_gets_twice_the_games_and_is_measured_on
 
 def test_a_run_may_begin_with_a_policy_without_a_critic(complete_run, tmp_path):
     save_policy(tmp_path, load_policy(complete_run)[0], open_mice=True, activation="relu")
-    started, fresh = create_trainer(tmp_path / "started", init=str(tmp_path)), create_trainer(tmp_path / "fresh")
+    started, fresh = create_trainer(tmp_path / "started", init=f"net:{tmp_path}"), create_trainer(tmp_path / "fresh")
     assert torch.equal(started.policy.critic[0].weight, fresh.policy.critic[0].weight)
     assert not torch.equal(started.policy.actor[0].weight, fresh.policy.actor[0].weight)
 
