@@ -8,8 +8,9 @@ compiled (see `kernel.py`) and as plain Python.
 Actions: 0..9 place that card, `PASS` = 10, `PASS + b` bids b mice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -109,15 +110,22 @@ class Setup:
 
     def __post_init__(self) -> None:
         for name in ("mouse_cards", "cards"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        numbers = (self.seats, self.bank, self.mice, self.rounds, self.removed, *self.mouse_cards, *self.cards)
-        if not all(type(number) is int for number in numbers):
-            raise ValueError(f"impossible setup: all but `dummy` must be integers: {self}")
-        if type(self.dummy) is not bool:
-            raise ValueError(f"impossible setup: dummy must be True or False, not {self.dummy!r}")
-        for fault, reason in self._faults():
+            value = getattr(self, name)
+            object.__setattr__(self, name, tuple(value) if isinstance(value, Iterable) else value)
+        for fault, reason in chain(self._wrong_types(), self._faults()):
             if fault:
                 raise ValueError(f"impossible setup: {reason}")
+
+    def _wrong_types(self) -> Iterator[tuple[bool, str]]:
+        """Yield a pair for each field: whether its value is of another type than it must be, and the message."""
+        for name, value in vars(self).items():
+            if name == "dummy":
+                yield type(value) is not bool, f"dummy must be True or False, not {value!r}"
+            elif name in ("mouse_cards", "cards"):
+                are_integers = type(value) is tuple and all(type(number) is int for number in value)
+                yield not are_integers, f"{name} must be integers, not {value!r}"
+            else:
+                yield type(value) is not int, f"{name} must be an integer, not {value!r}"
 
     def _faults(self) -> Iterator[tuple[bool, str]]:
         """Yield a pair for each possible fault: whether the setup has it, and the message that explains it."""
@@ -125,7 +133,7 @@ class Setup:
         yield self.dummy and self.seats == MAX_SEATS, f"{MAX_SEATS} seats and a dummy need {MAX_SLOTS + 1} slots"
         yield self.removed not in (0, 1), f"removed must be 0 or 1, not {self.removed}"
         yield len(set(self.cards)) != len(self.cards), f"cards {self.cards} repeat"
-        yield not set(self.cards) <= set(range(NUM_CARDS)), f"cards must be 0 to {NUM_CARDS - 1}, not {self.cards}"
+        yield not set(self.cards) <= set(range(NUM_CARDS)), f"cards are numbers 0 to {NUM_CARDS - 1}, not {self.cards}"
         yield not 1 <= self.rounds <= MAX_ROUNDS, f"rounds must be 1 to {MAX_ROUNDS}, not {self.rounds}"
         yield self.rounds > self.hand_size, f"{self.rounds} rounds, but {self.hand_size} cards in hand"
         yield len(self.mouse_cards) != self.seats - 1, f"{self.seats} seats need {self.seats - 1} mouse cards (F3)"
