@@ -16,7 +16,7 @@ def find_trained_setups(code: str) -> tuple[Setup, ...]:
     return tuple(dict.fromkeys(setup for member in members for setup in read_setups(member.metadata)))
 
 
-def warn_of_untrained(codes: Iterable[str], setups: Iterable[Setup]) -> list[str]:
+def describe_untrained(codes: Iterable[str], setups: Iterable[Setup]) -> list[str]:
     """Return a sentence for each policy that was not trained on all of some setups, given the codes of players."""
     wanted, sentences = tuple(setups), []
     for code in (code for code in codes if not is_own(code)):

@@ -4,7 +4,7 @@ from html import escape
 
 from agents.play.explanation import Candidate, list_beliefs, write_difference
 from agents.play.review_game import Review, ReviewedDecision, describe_flaw, summarize
-from agents.trained_setups import warn_of_untrained
+from agents.trained_setups import describe_untrained
 from felicity_env.game import NUM_CARDS
 from felicity_env.game_record import action_text, card_text
 from felicity_env.render.replay import Article, replay_html
@@ -40,7 +40,7 @@ def _write_summary(review: Review, player: str) -> str:
         f'<li><a href="#d={each.explanation.decision - 1}">{escape(describe_flaw(each))}</a></li>'
         for each in review.flagged
     )
-    warning = "".join(f" {sentence}." for sentence in warn_of_untrained([player], [review.game.setup]))
+    warning = "".join(f" {sentence}." for sentence in describe_untrained([player], [review.game.setup]))
     note = f'<p class="note">{escape(_METHOD.format(player=player) + warning)}</p>'
     return f"<section>{sentences}<ul>{links}</ul>{note}</section>" if links else f"<section>{sentences}{note}</section>"
 
