@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import time
@@ -31,7 +32,7 @@ def describe_measurement(command: str, config: Any, *, started: float) -> dict[s
     settings = asdict(config) if is_dataclass(config) and not isinstance(config, type) else config
     setups = {setup_name(setup): asdict(setup) for setup in getattr(config, "setups", ())}
     return {
-        "command": " ".join(["python", "-m", command, *sys.argv[2:]]),
+        "command": f"python -m {command} {shlex.join(sys.argv[2:])}".rstrip(),
         "config": json.loads(json.dumps(settings, default=str)),
         **({"setups": setups} if setups else {}),
         "seconds": round(time.monotonic() - started, 1),
