@@ -34,7 +34,7 @@ from agents.tools.command import print_error, python_command
 from agents.tools.files import UserError, describe_error, explain_os_errors, is_locked, write_atomically, write_text
 from felicity_env.game import Setup
 from felicity_env.observation import OBSERVATION_VERSION, VERSIONS
-from felicity_env.setups import define_setup, find_setup
+from felicity_env.setups import define_setup, find_setup, is_setup_name
 
 CRITIC = "critic."  # prefix of the critic's tensors
 POLICY = "player"  # prefix of the policy's tensors in a checkpoint, and key of its description
@@ -95,8 +95,10 @@ def read_setups(description: Mapping[str, Any]) -> tuple[Setup, ...]:
 
 
 def _read_setup(stored: Any) -> Setup | None:
+    if is_setup_name(stored):  # a policy from a stranger must not name a file to read
+        return find_setup(stored)
     try:
-        return Setup(**stored) if isinstance(stored, dict) else find_setup(stored)
+        return Setup(**stored)
     except (ValueError, TypeError):
         return None
 

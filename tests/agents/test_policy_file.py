@@ -193,6 +193,13 @@ def test_a_policy_keeps_the_setups_on_which_it_was_trained(tmp_path):
     assert read_setups({}) == read_setups({"setups": "standard-4"}) == ()
 
 
+def test_a_policy_names_no_file_with_a_setup(tmp_path):
+    file = tmp_path / "setup.json"
+    file.write_text('{"seats": 4, "mouse_cards": [1, 3, 5], "bank": 27}')
+    assert find_setup(str(file)).bank == 27
+    assert read_setups({"setups": [str(file)]}) == ()
+
+
 DAMAGES = {
     "no json": lambda f: (f / "policy.json").unlink(),
     "no tensors": lambda f: (f / "policy.safetensors").unlink(),
