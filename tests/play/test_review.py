@@ -134,3 +134,15 @@ def test_what_cannot_be_reviewed_is_an_error_in_one_line(tmp_path, words, messag
     assert run_verb("agents", VERBS, ["review", str(path), *words]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_judge_that_was_not_trained_on_the_setup_of_the_game_is_named(tmp_path, capsys):
+    game = random_game(standard_setup(3), 4).game
+    small = replace(game, setup=replace(game.setup, bank=18))
+    warning, path = "net was not trained on custom-3-[0-9a-f]{8} and may play badly there", tmp_path / "game.txt"
+    for setup_game, is_foreign in ((game, False), (small, True)):
+        path.write_text(notation.dumps(replace(setup_game, actions=setup_game.actions[:5])))
+        for words in (["explain", "--decision", "5"], ["review", "--seat", "0"]):
+            assert run_verb("agents", VERBS, [words[0], str(path), *words[1:], "--worlds", "2"]) == 0
+            assert bool(re.search(warning, capsys.readouterr().err)) == is_foreign
+        assert bool(re.search(warning, path.with_name("game-seat0.html").read_text())) == is_foreign
