@@ -96,11 +96,23 @@ def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False
     return _ModelPlayer(model.policy, _find_head(model, deterministic), deterministic, open_mice)
 
 
-class _FunctionPlayer:
+class _PlayerWithFiles:
+    """Player whose decisions depend on files, which its digest covers."""
+
+    def __init__(self, open_mice: bool, files: Files) -> None:
+        self.open_mice, self.files = open_mice, files
+
+    def digest(self) -> str:
+        """Return a digest of the player's files, or "" if it has none."""
+        return "".join(sha256(Path(file).read_bytes()).hexdigest() for file in self.files)
+
+
+class _FunctionPlayer(_PlayerWithFiles):
     def __init__(
         self, policy: Callable[[np.ndarray, np.ndarray, np.ndarray], Any], open_mice: bool, files: Files
     ) -> None:
-        self.policy, self.open_mice, self.files = policy, open_mice, files
+        super().__init__(open_mice, files)
+        self.policy = policy
 
     def act(self, view: View) -> np.ndarray:
         """Return an action for each of the B decisions of `view`, integers [B]."""
@@ -109,18 +121,15 @@ class _FunctionPlayer:
         answers = self.policy(view.observations(self.open_mice), view.action_masks.copy(), view.seeds)
         return to_actions(answers, len(view), "answers of a batched policy")
 
-    def digest(self) -> str:
-        """Return a digest of the player's files, or "" if it has none."""
-        return _digest_files(self.files)
 
-
-class _LogitsPlayer:
+class _LogitsPlayer(_PlayerWithFiles):
     """Player that samples as `NetworkPlayer` does, so a network and the policy exported from it act alike."""
 
     def __init__(
         self, compute_logits: Callable[[np.ndarray], np.ndarray], greedy: bool, open_mice: bool, files: Files = ()
     ) -> None:
-        self.compute_logits, self.greedy, self.open_mice, self.files = compute_logits, greedy, open_mice, files
+        super().__init__(open_mice, files)
+        self.compute_logits, self.greedy = compute_logits, greedy
 
     def act(self, view: View) -> np.ndarray:
         """Return an action for each of the B decisions of `view`, int64 [B]."""
@@ -131,10 +140,6 @@ class _LogitsPlayer:
             form = f"finite numbers [{len(view)}, {NUM_ACTIONS}]"
             raise ValueError(f"logits must be {form}, not {logits.dtype.name} {list(logits.shape)}: {logits!r}")
         return choose_actions(logits, view, greedy=self.greedy)
-
-    def digest(self) -> str:
-        """Return a digest of the player's files, or "" if it has none."""
-        return _digest_files(self.files)
 
 
 class _ModelPlayer(_LogitsPlayer):
@@ -162,10 +167,6 @@ class _ModelPlayer(_LogitsPlayer):
                 return self.head(self.policy.obs_to_tensor(observations)[0]).cpu().numpy()
         finally:
             self.policy.set_training_mode(was_training)
-
-
-def _digest_files(files: Files) -> str:
-    return "".join(sha256(Path(file).read_bytes()).hexdigest() for file in files)
 
 
 def _find_head(model: Any, deterministic: bool) -> Callable[[Any], Any]:

@@ -33,6 +33,8 @@ class MixturePlayer(PolicyPlayer):
     """
 
     def __init__(self, members: Sequence[NetworkPlayer]) -> None:
+        if len({member.greedy for member in members}) != 1:
+            raise ValueError("the members of a mixture must be all greedy or all not")
         self._members = tuple(members)
         self.greedy = members[0].greedy
 

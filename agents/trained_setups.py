@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from agents.policy_file import read_setups
 from agents.policy_player import PolicyPlayer
 from agents.registry import is_own, make, name_player
+from agents.tools.command import print_error
 from felicity_env.game import Setup
 from felicity_env.setups import setup_name
 
@@ -25,3 +26,9 @@ def describe_untrained(codes: Iterable[str], setups: Iterable[Setup]) -> list[st
         if others:
             sentences.append(f"{name_player(code)} was not trained on {', '.join(others)} and may play badly there")
     return sentences
+
+
+def warn_of_untrained(codes: Iterable[str], setups: Iterable[Setup]) -> None:
+    """Print what `describe_untrained` returns."""
+    for sentence in describe_untrained(codes, setups):
+        print_error(sentence)

@@ -41,7 +41,7 @@ from agents.tools.settings import (
     choose_setups,
     require,
 )
-from agents.trained_setups import describe_untrained, find_trained_setups
+from agents.trained_setups import find_trained_setups, warn_of_untrained
 from felicity_env.game import Setup
 from felicity_env.setups import STANDARD_PLAYERS, describe_setup, setup_name
 
@@ -250,8 +250,7 @@ def _describe_look(look: Look, names: tuple[str, str], setup: Setup, config: Con
 def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
     """Measure the player, or run its sequential tests; print the results, write them to `--out`, and return them."""
     started = time.monotonic()
-    for sentence in describe_untrained((config.code, *config.others), config.setups):
-        print_error(sentence)
+    warn_of_untrained((config.code, *config.others), config.setups)
     name = "result.json" if config.sequential is None else "sequential.json"
     if config.out:
         check_replacement(config.out / name, COMMAND, config, print_error)

@@ -29,7 +29,7 @@ from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.provenance import check_replacement, describe_measurement
 from agents.tools.settings import SeveralSetups, TimeLimit, check_at_least, require
-from agents.trained_setups import describe_untrained
+from agents.trained_setups import warn_of_untrained
 from felicity_env.game import Setup
 from felicity_env.setups import describe_setup, setup_name
 
@@ -178,8 +178,7 @@ def play_tournament(
     path = config.out / "result.json"
     check_replacement(path, command, config, print_error)
     report.print_failures([failure._asdict() for failure in _list_absent(config)], [])
-    for sentence in describe_untrained(config.entrants, config.setups):
-        print_error(sentence)
+    warn_of_untrained(config.entrants, config.setups)
     with PartsProgress(console) as progress:
         results = play_matches(
             list_matches(config),

@@ -27,9 +27,8 @@ from agents.play.explanation import (
 )
 from agents.policy_player import PolicyPlayer
 from agents.posterior import view_states
-from agents.tools.command import print_error
 from agents.tools.settings import check_at_least
-from agents.trained_setups import describe_untrained
+from agents.trained_setups import warn_of_untrained
 from felicity_env.game import NO_SEAT, NUM_CARDS
 from felicity_env.game_record import Game
 from felicity_env.notation import action_text, card_text
@@ -122,8 +121,7 @@ def build_belief_table(explanation: Explanation) -> Table:
 def main(config: Config) -> None:
     """Print the explanation of one decision of a game, or a table of all decisions if no decision is named."""
     console, game, player = Console(), read_game(config.game), make_policy(config.player)
-    for sentence in describe_untrained([config.player], [game.setup]):
-        print_error(sentence)
+    warn_of_untrained([config.player], [game.setup])
     if config.decision is None:
         console.print(build_decision_table(game, player))
         return

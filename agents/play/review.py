@@ -21,11 +21,11 @@ from agents.play.review_page import render_review
 from agents.registry import list_files
 from agents.tasks.options import Workers
 from agents.tasks.run import run_tasks
-from agents.tools.command import print_error, python_command
+from agents.tools.command import python_command
 from agents.tools.files import UserError, write_json, write_text
 from agents.tools.progress import PartsProgress
 from agents.tools.settings import check_at_least, require
-from agents.trained_setups import describe_untrained
+from agents.trained_setups import warn_of_untrained
 from felicity_env.game_record import Game
 from felicity_env.notation import action_text, dumps, loads
 
@@ -78,8 +78,7 @@ class Config(Workers):
 def main(config: Config) -> None:
     """Review the game, print the summary, and write the page and the numbers."""
     console, game = Console(), read_game(config.game)
-    for sentence in describe_untrained([config.player], [game.setup]):
-        print_error(sentence)
+    warn_of_untrained([config.player], [game.setup])
     review = build_review(game, config.seat, explain_choices(game, config, console))
     page = config.out or config.game.with_name(f"{config.game.stem}-seat{config.seat}.html")
     html = render_review(review, config.player, read_names(config.game, game.setup.seats))

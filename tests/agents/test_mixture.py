@@ -95,3 +95,8 @@ def test_the_members_of_a_mixture_may_see_different_things(tmp_path):
     removed = view.states["removed"][np.arange(len(view)), view.seats]
     answers = np.array([member.act(view) for member in members])
     assert MixturePlayer(members).act(view).tolist() == answers[removed % 2, np.arange(len(view))].tolist()
+
+
+def test_members_of_which_only_some_are_greedy_are_refused():
+    with pytest.raises(ValueError, match="must be all greedy or all not"):
+        MixturePlayer([small_net(0), small_net(1, greedy=True)])
