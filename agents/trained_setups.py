@@ -18,7 +18,7 @@ def find_trained_setups(code: str) -> tuple[Setup, ...]:
 
 
 def describe_untrained(codes: Iterable[str], setups: Iterable[Setup]) -> list[str]:
-    """Return a sentence for each policy that was not trained on all of some setups, given the codes of players."""
+    """Return a sentence for each policy, given by its code, that was not trained on all setups on which it plays."""
     wanted, sentences = tuple(setups), []
     for code in (code for code in codes if not is_own(code)):
         trained = find_trained_setups(code)

@@ -117,7 +117,7 @@ class Setup:
                 raise ValueError(f"impossible setup: {reason}")
 
     def _wrong_types(self) -> Iterator[tuple[bool, str]]:
-        """Yield a pair for each field: whether its value is of another type than it must be, and the message."""
+        """Yield a pair for each field: whether its value has a wrong type, and the message that says which is right."""
         for name, value in vars(self).items():
             if name == "dummy":
                 yield type(value) is not bool, f"dummy must be True or False, not {value!r}"
