@@ -45,7 +45,7 @@ class BaseBatch(Generic[ArrayT]):
     def __init__(
         self,
         num_games: int,
-        num_players: int | Sequence[int] = 4,
+        num_players: int | Sequence[int] | None = None,
         *,
         seed: int = 0,
         reward: str = "win",

@@ -42,12 +42,13 @@ class Batch(BaseBatch[np.ndarray]):
     step, reset or restore in a second thread raises `RuntimeError`. After a step of a batch with `threads` above 1, do
     not fork the process; start other processes with the method "spawn".
 
-    num_games: number of games, B. num_players: seats of the standard setup, one number for all games or one per game.
-    seed: seed of all deals and of the players' randomness, 0 to 2**63 - 1. reward: a key of `rewards.REWARDS`.
-    open_mice: show each seat how many mice the other seats hold. setup: a `Setup`, the name of one or a JSON file, for
-    all games, or a sequence of these with one per game; it is given instead of `num_players`. threads: number of CPU
-    threads used for each step. record: keep the actions of the games in progress, which `game` returns. autoreset:
-    begin the next game in the step that finishes one; if it is False, a finished game takes no more actions.
+    num_games: number of games, B. num_players: seats of the standard setup, one number for all games (by default 4) or
+    one per game. seed: seed of all deals and of the players' randomness, 0 to 2**63 - 1. reward: a key of
+    `rewards.REWARDS`. open_mice: show each seat how many mice the other seats hold. setup: a `Setup`, the name of one
+    or a JSON file, for all games, or a sequence of these with one per game; it is given instead of `num_players`.
+    threads: number of CPU threads used for each step. record: keep the actions of the games in progress, which `game`
+    returns. autoreset: begin the next game in the step that finishes one; if it is False, a finished game takes no more
+    actions.
 
     Public buffers: `observations` float32 [B, OBS_SIZE] and `action_masks` int8 [B, NUM_ACTIONS] of the seat to act;
     `seats` int64 [B], the seat to act; `rewards` float64 [B, MAX_SEATS] and `terminated` bool [B] of the last step;
@@ -61,7 +62,7 @@ class Batch(BaseBatch[np.ndarray]):
     def __init__(
         self,
         num_games: int,
-        num_players: int | Sequence[int] = 4,
+        num_players: int | Sequence[int] | None = None,
         *,
         seed: int = 0,
         reward: str = "win",

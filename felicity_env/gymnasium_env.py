@@ -39,14 +39,14 @@ class SeatVectorEnv(VectorEnv):
 
     A finished game restarts within the step that finished it (autoreset mode SAME_STEP).
 
-    num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
-    seat: the learner's seat, or None to change it from game to game. opponents: one player with `act(view)` for all
-    other seats, or a list with one player for each of them, clockwise from the learner; by default a uniformly random
-    player. A player code such as "ev" makes a player of the package `agents`, which a checkout has. illegal: what an
-    illegal action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice: show the learner the mice of
-    the other seats. setup: a `Setup`, the name of one in `SETUPS`, or a .json file. threads: number of CPU threads used
-    for each step. render_mode: "ansi", "svg", "rgb_array" or None; `render` returns a tuple with one picture for each
-    game, as its learner may know it.
+    num_envs: number of games, B. num_players: 3, 4 or 5 seats of the standard setup, by default 4; left out if `setup`
+    is given. seat: the learner's seat, or None to change it from game to game. opponents: one player with `act(view)`
+    for all other seats, or a list with one player for each of them, clockwise from the learner; by default a uniformly
+    random player. A player code such as "ev" makes a player of the package `agents`, which a checkout has. illegal:
+    what an illegal action does, a key of `ILLEGAL`. reward: a key of `rewards.REWARDS`. open_mice: show the learner the
+    mice of the other seats. setup: a `Setup`, the name of one in `SETUPS`, or a .json file. threads: number of CPU
+    threads used for each step. render_mode: "ansi", "svg", "rgb_array" or None; `render` returns a tuple with one
+    picture for each game, as its learner may know it.
 
     Observations are new arrays each step, float32 [B, OBS_SIZE]; actions are integers [B] from 0 to 73. `infos` has
     `action_mask` int8 [B, NUM_ACTIONS], `seat` int64 [B] and `illegal`, bool [B], which says whether the last action
@@ -64,7 +64,7 @@ class SeatVectorEnv(VectorEnv):
     def __init__(
         self,
         num_envs: int = 1,
-        num_players: int = 4,
+        num_players: int | None = None,
         *,
         seat: int | None = None,
         opponents: Player | str | Sequence[Player | str] | None = None,
@@ -209,7 +209,7 @@ class SeatEnv(gymnasium.Env):
 
     def __init__(
         self,
-        num_players: int = 4,
+        num_players: int | None = None,
         *,
         seat: int | None = None,
         opponents: Player | str | Sequence[Player | str] | None = None,

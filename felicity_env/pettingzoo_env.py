@@ -70,7 +70,7 @@ def _write_everything(states: np.ndarray, out: np.ndarray) -> None:
 
 
 def env(
-    num_players: int = 4,
+    num_players: int | None = None,
     *,
     reward: str = "win",
     open_mice: bool = False,
@@ -100,7 +100,7 @@ class raw_env(AECEnv[str, dict[str, Any], Any]):
     """PettingZoo AEC environment of the game Felicity, without wrappers.
 
     Arguments
-        - num_players: 3, 4 or 5 seats of the standard setup; left out if `setup` is given.
+        - num_players: 3, 4 or 5 seats of the standard setup, by default 4; left out if `setup` is given.
         - reward: "win", "margin", "score" or "round"; see Rewards.
         - open_mice: show each agent how many mice the others hold, which follows from public payments (R8.2).
         - render_mode: what `render` returns: text ("ansi"), a picture ("svg"), its pixels ("rgb_array", which needs the
@@ -163,7 +163,7 @@ class raw_env(AECEnv[str, dict[str, Any], Any]):
 
     def __init__(
         self,
-        num_players: int = 4,
+        num_players: int | None = None,
         *,
         reward: str = "win",
         open_mice: bool = False,

@@ -59,15 +59,14 @@ def is_setup_name(name: Any) -> bool:
 
 
 def choose_setup(num_players: Any, setup: Any) -> Setup:
-    """Return the given setup, or the standard setup for `num_players` if `setup` is None.
+    """Return the given setup, or the standard setup for `num_players` if `setup` is None, for 4 players if both are.
 
-    If a setup is given, `num_players` must be the number of its seats, or 4, which is the default where callers leave
-    it out. Any other number raises `ValueError`.
+    Raises `ValueError` if both are given and `num_players` is not the number of seats of the setup.
     """
     if setup is None:
-        return standard_setup(num_players)
+        return standard_setup(4 if num_players is None else num_players)
     found = find_setup(setup)
-    if num_players not in (4, found.seats):
+    if num_players not in (None, found.seats):
         raise ValueError(f"num_players is {num_players!r}, but the setup has {found.seats} seats: give only one")
     return found
 

@@ -40,7 +40,7 @@ class Batch(BaseBatch[Tensor]):
     def __init__(
         self,
         num_games: int,
-        num_players: int | Sequence[int] = 4,
+        num_players: int | Sequence[int] | None = None,
         *,
         seed: int = 0,
         reward: str = "win",

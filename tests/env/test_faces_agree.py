@@ -133,7 +133,9 @@ def test_aec_and_batch_agree_at_every_decision(settings):
 def test_the_number_of_players_must_not_contradict_the_setup(face):
     with pytest.raises(ValueError, match="num_players is 3, but the setup has 5 seats: give only one"):
         face(num_players=3, setup="standard-5")
-    for accepted in ({}, {"num_players": 4}, {"num_players": 5}):
+    with pytest.raises(ValueError, match="num_players is 4, but the setup has 5 seats: give only one"):
+        face(num_players=4, setup="standard-5")
+    for accepted in ({}, {"num_players": 5}):
         face(setup="standard-5", **accepted)
 
 

@@ -455,7 +455,6 @@ def test_what_is_neither_agent_nor_seat_is_refused(method, agent):
         ({"num_players": 4.0}, "num_players"),
         ({"num_players": "4"}, "num_players"),
         ({"num_players": [4]}, "num_players"),
-        ({"num_players": None}, "num_players"),
         ({"reward": "sparse"}, "reward must be one of"),
         ({"reward": None}, "reward must be one of"),
         ({"setup": "standard-6"}, "no setup 'standard-6'; there are standard-3"),

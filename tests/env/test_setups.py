@@ -185,9 +185,10 @@ def test_a_file_that_is_not_there_is_refused_in_the_words_of_the_system(tmp_path
 
 def test_a_setup_is_chosen_by_number_of_players_or_by_itself_but_not_by_both_at_once():
     assert choose_setup(3, None) == SETUPS["standard-3"]
-    assert choose_setup(4, OWN) is OWN  # 4 is the default
+    assert choose_setup(None, None) == SETUPS["standard-4"]
+    assert choose_setup(None, OWN) is OWN
     assert choose_setup(3, OWN) is OWN
-    for players in (2, 5):
+    for players in (2, 4, 5):
         with pytest.raises(ValueError, match=f"num_players is {players}, but the setup has 3 seats: give only one"):
             choose_setup(players, OWN)
 
