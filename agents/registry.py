@@ -35,8 +35,9 @@ class Entry(NamedTuple):
     """Entry of the registry for a player: its module, the function that makes it, and its line of help.
 
     values: names of the values that may follow the name, in order; if the last ones are left out, they are those in
-    `defaults`. options: names of options, each with True if it takes a value and False if it is a flag. fixed: further
-    arguments of the function, which a code cannot change.
+    `defaults`. options: names of options, each with True if it takes a value and False if it is a flag. paths: names of
+    the values and options that are paths of policies. fixed: further arguments of the function, which a code cannot
+    change.
     """
 
     module: str
@@ -45,6 +46,7 @@ class Entry(NamedTuple):
     values: tuple[str, ...] = ()
     defaults: tuple[str, ...] = ()
     options: Mapping[str, bool] = MappingProxyType({})
+    paths: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -71,6 +73,7 @@ PLAYERS = {
         values=("path",),
         defaults=(str(REFERENCE),),
         options={"greedy": False},
+        paths=("path",),
     ),
     "net-1": Entry(
         "agents.mixture",
@@ -87,6 +90,7 @@ PLAYERS = {
         "policy of the other seats",
         values=("worlds",),
         options={"policy": True, "milliseconds": True, "others": True},
+        paths=("policy", "others"),
     ),
     "chat": Entry(
         "agents.chat.player",
@@ -203,6 +207,8 @@ def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], di
     options: dict[str, Any] = {}
     for part in text.split(",") if text else ():
         key, equals, value = part.partition("=")
+        if key in options:
+            raise ValueError(f"{name!r} got the option {key} twice")
         if key in entry.options and bool(equals) == entry.options[key]:
             options[key] = value if equals else True
         elif equals and not os.path.exists(part):
@@ -211,7 +217,8 @@ def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], di
             values.append(part)
     values += entry.defaults[len(entry.defaults) + len(values) - len(entry.values) :]
     if len(values) != len(entry.values):
-        raise ValueError(f"{name!r} takes {' and '.join(entry.values)} after the colon, got {text!r}: {entry.help}")
+        takes = " and ".join(entry.values) or "no value"
+        raise ValueError(f"{name!r} takes {takes} after the colon, got {text!r}: {entry.help}")
     return values, options
 
 
@@ -251,7 +258,9 @@ def list_files(*codes: str) -> list[Path]:
     for code in codes:
         name, values, options = parse_code(code)
         if name in PLAYERS:
-            paths |= {Path(text) for text in (*values, *options.values()) if isinstance(text, str)}
+            entry = PLAYERS[name]
+            named = dict(zip(entry.values, values, strict=True)) | options
+            paths |= {Path(text) for part, text in named.items() if part in entry.paths}
         elif source := inspect.getsourcefile(import_own(name)):
             paths |= set(list_imported_files(Path(source)))
     packages = [project_root(Path(__file__)) / package for package in PROJECT]

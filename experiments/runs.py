@@ -25,6 +25,8 @@ from experiments.processes import TrainingProcesses
 from train.config import Config
 from train.storage import CONFIG, EVALUATION, create_run_folder
 
+LAST_LINES = 20  # of the log of a run that failed on a cluster, for the error message
+
 
 def train_run(folder: Path, config: Config) -> dict[str, Any]:
     """Train a run in `folder` to its end; return its settings, commit, minutes, evaluation and learning curve.
@@ -109,7 +111,12 @@ def finish_run(task: RunTask) -> bytes:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / task.folder.name
         unpack(task.archive, folder)
-        TrainingProcesses().train(folder, task.config, Path(place) / "log")
+        log = Path(place) / "log"
+        try:
+            TrainingProcesses().train(folder, task.config, log)
+        except UserError as error:  # the log is deleted with its folder, on a machine that may be another
+            last = log.read_text().splitlines()[-LAST_LINES:]
+            raise UserError("\n".join(["training failed; its output ends with", *last])) from error
         return pack(folder)
 
 
@@ -121,7 +128,8 @@ def _train_on_cluster(runs: Sequence[tuple[Path, Config]], workers: int, ray: st
     missing = [(folder, config) for folder, config in runs if not _is_finished(folder, config)]
     tasks = [RunTask(folder, config, pack(folder)) for folder, config in missing]
     codes = {code for _, config in missing for code in (*config.weights, *config.against)} - {"self", "past"}
-    files = [*list_files(*sorted(codes)), *(Path(config.init) for _, config in missing if config.init)]
+    starts = [Path(config.init.removeprefix("net:")) for _, config in missing if config.init]
+    files = [*list_files(*sorted(codes)), *starts]
     given_up = []
     for outcome in run_tasks(finish_run, tasks, workers=workers, ray=ray, files=files, learns=True):
         if outcome.value is None:

@@ -100,8 +100,10 @@ def _explain_memory() -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        words = ("alloc", "memory", "overflow")  # torch has no error of its own for memory
-        if isinstance(error, MemoryError) or any(word in str(error) for word in words):
+        from torch import OutOfMemoryError  # torch is imported where a run needs it
+
+        texts = ("can't allocate memory", "Storage size calculation overflowed")  # torch has no class for these
+        if isinstance(error, MemoryError | OutOfMemoryError) or any(text in str(error) for text in texts):
             sizes = "--num-envs, --num-steps or --hidden-sizes"
             raise UserError(f"there is not enough memory for a run of this size; make {sizes} smaller") from error
         raise

@@ -217,16 +217,18 @@ class SelfplayTrainer(Trainer):
         self._is_stopped = lambda: interrupt.is_requested
         self._show_part = lambda part: self._show_progress(progress, interrupt, part)
         self._measure_if_due(progress, interrupt, logger)
-        while self.timesteps < self.config.total_timesteps and not interrupt.is_requested:
-            if values := self.run_iteration():
-                for name, value in values.items():
-                    logger.record(name, value)
-                logger.dump(self.timesteps)
-            progress.advance_to(self.timesteps)
-            self._measure_if_due(progress, interrupt, logger)
-            if self.updates % self.config.save_every == 0 or self.run.is_save_due():
-                self.save()
-        self.games.close()
+        try:
+            while self.timesteps < self.config.total_timesteps and not interrupt.is_requested:
+                if values := self.run_iteration():
+                    for name, value in values.items():
+                        logger.record(name, value)
+                    logger.dump(self.timesteps)
+                progress.advance_to(self.timesteps)
+                self._measure_if_due(progress, interrupt, logger)
+                if self.updates % self.config.save_every == 0 or self.run.is_save_due():
+                    self.save()
+        finally:
+            self.games.close()
 
     def _show_progress(self, progress: Progress, interrupt: Interrupt, part: float) -> None:
         """Show in the progress bar that a fraction `part` of the work of the current iteration is done.

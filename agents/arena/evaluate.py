@@ -110,7 +110,7 @@ class Config(Workers, TimeLimit, SeveralSetups):
     @property
     def others(self) -> tuple[str, ...]:
         """Codes of the opponents: those of `--against`, without the player to evaluate."""
-        return tuple(code for code in self.against if code != self.code)
+        return tuple(dict.fromkeys(code for code in self.against if code != self.code))
 
     @property
     def resumes(self) -> bool:

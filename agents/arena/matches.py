@@ -137,10 +137,13 @@ def play_matches(
         sizes: dict[str, Any] = {"deals_per_part": deals_per_part, "seconds": seconds}
         parts = list_parts(matches, players, seed=seed, folder=folder, **sizes)
         missing = [part for part in parts if not part.path.exists()]
+        by_match = defaultdict(list)
+        for part in parts:
+            by_match[part.match].append(part)
         clock = Clock(missing, len(parts), report)
         failures = _play_missing(missing, clock, workers=workers, ray=ray, files=list_files(*codes))
         blocks = {
-            match: Blocks.concatenate([load_part(part) for part in parts if part.match == match])
+            match: Blocks.concatenate([load_part(part) for part in by_match[match]])
             for match in matches
             if not failures.keys() & set(match.codes)
         }

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agents.tools.files import UserError, describe_error
+from agents.tools.files import UserError, describe_error, shorten_path
 from agents.tools.options import format_rows, read_settings
 from agents.tools.startup import INTERRUPTED, raise_at_ctrl_c
 
@@ -93,8 +93,7 @@ def python_command(module: str) -> str:
     running = Path(sys.executable)
     if (first := shutil.which("python")) and Path(first).absolute() == running:
         return f"python -m {module}"
-    shown = running.relative_to(Path.cwd()) if running.is_relative_to(Path.cwd()) else running
-    return f"{shlex.quote(str(shown))} -m {module}"
+    return f"{shlex.quote(str(shorten_path(running)))} -m {module}"
 
 
 def install_command(extra: str) -> str:

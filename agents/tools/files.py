@@ -57,6 +57,11 @@ def write_json(path: Path, values: Any) -> None:
     write_text(path, json.dumps(values, indent=1) + "\n")
 
 
+def shorten_path(path: Path) -> Path:
+    """Return a path relative to the current folder if the path lies below it, and unchanged if not."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
 def _sync_folder(folder: Path) -> None:
     """Flush a folder's list of files to disk, so that a new file survives a power failure (POSIX only)."""
     if os.name != "posix":

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
 
+from agents.tools.files import shorten_path
+
 ConfigT = TypeVar("ConfigT")
 _DEFAULT = re.compile(r"\s*Default: (.+?)\.(?=\s|$)")  # sentence that says what a default of None stands for
 
@@ -112,9 +114,7 @@ def format_value(value: Any) -> str:
         return "none"
     if isinstance(value, tuple):
         return " ".join(map(format_value, value))
-    if isinstance(value, Path) and value.is_relative_to(Path.cwd()):
-        return str(value.relative_to(Path.cwd()))
-    text = str(value)
+    text = str(shorten_path(value) if isinstance(value, Path) else value)
     return f'"{text}"' if " " in text else text
 
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from agents.registry import check_players
-from agents.tools.settings import check_at_least, check_seeds
+from agents.tools.settings import check_at_least, check_seeds, require
 from experiments.builds.reference import RECIPE
 from experiments.exact.equilibria import solve_last_rounds, solve_setup
 from experiments.exact.learning import measure_response, train_with_curve
@@ -43,7 +43,7 @@ class Config:
     """Setup with two seats that is solved, and on which policies and responses are trained."""
     three_seats: str = "small-3"
     """Setup with three seats that is solved; more seats have no guarantee that CFR+ approaches an equilibrium."""
-    iterations: tuple[int, ...] = (2000, 1000)
+    iterations: tuple[int, int] = (2000, 1000)
     """Number of iterations of CFR+ for the setup with two and for that with three seats; more come closer."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Training seeds of the policies and of the responses."""
@@ -64,6 +64,7 @@ class Config:
         check_seeds(self.seeds)
         check_players(self, "targets")
         check_at_least(self, total_timesteps=1, response_timesteps=1, points=1, last_rounds=1, most_mice=0)
+        require(min(self.iterations) >= 1, f"--iterations must be at least 1, not {min(self.iterations)}")
         for setup in (self.two_seats, self.three_seats):
             find_setup(setup)
 

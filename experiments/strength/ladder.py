@@ -48,7 +48,8 @@ def read_win_shares(player: str, setup: str) -> dict[str, dict[str, float]]:
 
 def main(config: Config) -> None:
     """Play the tournament of the ladder, or continue it, and store its results and plots."""
-    _, content = tournament.play_tournament(config, Console(), command="experiments ladder")
+    results, content = tournament.play_tournament(config, Console(), command="experiments ladder")
+    results.raise_failure()
     path = store("ladder", content)
     for name in SHOWN_PLOTS:
         path.with_name(f"{path.stem}_{name}.png").write_bytes((config.out / f"{name}.png").read_bytes())

@@ -67,8 +67,8 @@ def create_probes(targets: Sequence[str], config: Any, *, total_timesteps: int, 
     """
     shared = {name: getattr(config, name) for name in ("num_players", "setup", "num_deals")}
     probe = exploit.Config(target=targets[0], seeds=(0,), total_timesteps=total_timesteps, out=out, **shared)
-    starts = {target: [*exploit.list_starts(target)][-1] for target in targets}  # own weights if there are some
-    return [replace(probe, target=target, starts=(start,)) for target, start in starts.items()]
+    starts = [[*exploit.list_starts(target)][-1] for target in targets]  # own weights if there are some
+    return [replace(probe, target=target, starts=(start,)) for target, start in zip(targets, starts, strict=True)]
 
 
 def train_responses(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[np.ndarray]:

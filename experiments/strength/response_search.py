@@ -14,16 +14,20 @@ from agents.arena.estimates import estimate_share
 from agents.arena.matches import Match, play_matches
 from agents.policy_search import load_critic
 from agents.registry import find_policy_path
+from agents.tools.files import shorten_path
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 
 DEALS_PER_PART = 5
 
 
-def find_policy(code: str) -> Path | None:
-    """Return the path of a policy or mixture of policies that has a critic, which search needs, else None."""
+def find_policy_with_critic(code: str) -> Path | None:
+    """Return the path of a policy or mixture of policies that has a critic, which search needs, else None.
+
+    A path below the current folder is relative, as on the nodes of a cluster.
+    """
     path = find_policy_path(code)
-    return path if path and load_critic(path) else None
+    return shorten_path(path) if path and load_critic(path) else None
 
 
 def measure_searches(response: Path, config: Any, console: Console) -> dict[str, Any]:
@@ -33,7 +37,7 @@ def measure_searches(response: Path, config: Any, console: Console) -> dict[str,
     """
     if not config.search_worlds:
         return {}
-    target, found = find_policy(config.target), {}
+    target, found = find_policy_with_critic(config.target), {}
     for name, policy in {"response": response, "target": target}.items():
         code = f"net+search:{config.search_worlds},policy={policy},others={target}"
         match = Match.one_against(code, config.target, config.chosen_setup)

@@ -49,7 +49,8 @@ class Config(Workers, OneSetup):
 def train_players(version: int, config: Config) -> tuple[list[Any], list[float]]:
     """Train a player in one layout of the observation with each seed; return the players, and the minutes they took."""
     settings: dict[str, Any] = {**config.training_setup, "total_timesteps": config.total_timesteps}
-    default = replace(SelfplayConfig(), evaluation_deals=2, curve_deals=2, observation_version=version, **settings)
+    settings |= {"observation_version": version, "evaluation_deals": 2, "curve_deals": 2}
+    default = SelfplayConfig(**settings, threads=1, device="cpu")
     folders = {seed: config.out / f"layout-{version}-seed{seed}" for seed in config.seeds}
     runs = [(folder, replace(default, seed=seed)) for seed, folder in folders.items()]
     minutes = [run["minutes"] for run in train_runs(runs, **config.spread)]

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from agents.tasks.options import Workers
-from agents.tools.settings import OneSetup, check_at_least, check_seeds
-from experiments.builds.reference import choose_members, list_settings, write_mixture
+from agents.tools.settings import OneSetup, check_at_least, check_range, check_seeds
+from experiments.builds.reference import NUM_MEMBERS, choose_members, list_settings, write_mixture
 from experiments.results import write_result
 from experiments.runs import train_runs
 from experiments.strength import exploit, probe
@@ -48,7 +48,8 @@ class Config(Workers, OneSetup):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_seeds(self.seeds)
-        check_at_least(self, total_timesteps=1, points=1, probe_timesteps=1, num_deals=2)
+        check_at_least(self, total_timesteps=1, probe_timesteps=1, num_deals=2)
+        check_range(self, 1, 2 * NUM_MEMBERS, "points")  # a run keeps as many policies
 
 
 def create_config(seed: int, config: Config) -> SelfplayConfig:

@@ -1,6 +1,7 @@
 """Registry: every code makes its player; wrong and old codes get an error that says what to write."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from agents.compiled import HEURISTICS, CompiledPlayer, heuristic_number
 from agents.mixture import REFERENCE, MixturePlayer
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
-from agents.registry import OWN_PLAYER, PLAYERS, identify_player, is_search, parse_code, shorten_codes
+from agents.registry import OWN_PLAYER, PLAYERS, identify_player, is_search, list_files, parse_code, shorten_codes
 from agents.search import MAX_PLAYOUTS, MAX_THREADS, SearchPlayer
 from agents.tools.command import python_command
 from felicity_env import Batch
@@ -186,6 +187,23 @@ def test_a_heuristic_takes_nothing_after_a_colon(code):
 def test_too_few_or_too_many_values_are_refused_with_the_help(code):
     with pytest.raises(ValueError, match=r"takes (playouts|path) after the colon, got"):
         agents.make(code)
+
+
+def test_a_value_for_a_player_that_takes_none_is_refused():
+    with pytest.raises(ValueError, match="'net-1' takes no value after the colon, got 'something'"):
+        agents.make("net-1:something")
+
+
+def test_an_option_given_twice_is_refused():
+    with pytest.raises(ValueError, match="'mc' got the option threads twice"):
+        agents.make("mc:10,threads=2,threads=3")
+
+
+def test_only_paths_are_files_of_a_player(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("200", "2", "run"):
+        (tmp_path / name).mkdir()
+    assert list_files("mc:200,threads=2", "net:run,greedy", "net+search:2,policy=run") == [Path("run")]
 
 
 @pytest.mark.parametrize("code", ["mc:10,workers=2", "net:some/run,open=1", "mc:10,greedy=1"])

@@ -67,6 +67,12 @@ def test_a_number_of_players_named_twice_is_measured_once(capsys):
     assert capsys.readouterr().out.count("2 x random") == 1
 
 
+def test_an_opponent_named_twice_is_measured_once(capsys):
+    words = ["--against", "random", "random", "ev", "--num-players", "3", "--num-deals", "2", "--workers", "1"]
+    assert evaluate("ev", *words) == 0
+    assert capsys.readouterr().out.count("2 x random") == 1
+
+
 def test_a_damaged_part_is_named_and_once_deleted_played_again(tmp_path, capsys):
     words = ["ev", "--against", "random", *FAST, "--out", str(tmp_path / "out")]
     assert evaluate(*words) == 0

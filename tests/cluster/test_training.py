@@ -86,6 +86,7 @@ def test_the_runs_of_an_experiment_have_the_results_of_this_machine(cluster, tmp
     for _ in range(2):
         add_node(cluster)
     configs = [small_config(prior=prior, seed=seed) for prior in ("uniform", "e2") for seed in (1, 2)]
+    configs += [small_config(init="agents/net/0", raises=True, hidden_sizes=(128, 128))]  # a node gets it, too
     here, there = ([(tmp_path / place / str(k), config) for k, config in enumerate(configs)] for place in "ab")
     local = [without_time(run) for run in train_runs(here, workers=2)]
     assert [without_time(run) for run in train_runs(there, workers=1, ray=cluster.address)] == local

@@ -19,7 +19,7 @@ from agents.tools.files import UserError
 from agents.tools.settings import OneSetup
 from experiments import results
 from experiments.processes import TrainingProcesses
-from experiments.runs import estimate_over_seeds, train_run, train_runs
+from experiments.runs import RunTask, estimate_over_seeds, finish_run, pack, train_run, train_runs
 from tests.support.paths import ROOT
 from tests.support.selfplay_runs import small_config
 from tests.support.waiting import wait_until
@@ -121,6 +121,15 @@ def test_after_a_failure_no_more_runs_start_and_the_log_is_named(tmp_path):
     with pytest.raises(UserError, match=r"failed with exit status 2; see .*0\.log"):
         list(train_runs(wanted, workers=2))
     assert not (tmp_path / "7.log").exists()  # one or two more may have started before the failure was noticed
+
+
+def test_a_run_that_fails_on_a_cluster_says_what_its_log_says(tmp_path):
+    run = RunTask(tmp_path / "run", replace(TINY, init=str(tmp_path / "nothing")), b"")
+    create_run_folder(replace(run.config, out=run.folder))
+    with pytest.raises(
+        UserError, match=r"(?s)training failed; its output ends with\n.*/nothing: there is no such file"
+    ):
+        finish_run(run._replace(archive=pack(run.folder)))
 
 
 @pytest.mark.linux("only POSIX systems send signals to one process")

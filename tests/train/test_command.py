@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 import agents
 from agents.policy_file import load_policy, read_setups
+from agents.tools.files import UserError
 from agents.tools.settings import option_name
 from felicity_env import Batch, Setup
 from felicity_env.setups import setup_name, standard_setup
@@ -29,6 +31,7 @@ from tests.support.training import (
     train,
 )
 from train.algorithms import ALGORITHMS
+from train.command import _explain_memory
 from train.config import WITH_RESUME, read_config
 from train.maskable_ppo import MaskablePPOConfig
 from train.trainer import FINAL_STREAM, evaluate_policy
@@ -40,6 +43,21 @@ def test_the_help_names_what_a_resumed_run_may_be_given():
     text = train("selfplay", "--help", *choose_cpu("selfplay")).output
     listed = text.partition("Only --total-timesteps")[2].partition("may be given")[0]
     assert {"--total-timesteps", "--resume", *re.findall("--[a-z-]+", listed)} == set(map(option_name, WITH_RESUME))
+
+
+@pytest.mark.parametrize(
+    ("error", "is_explained"),
+    [
+        (MemoryError(), True),
+        (torch.OutOfMemoryError("CUDA out of memory"), True),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried"), True),
+        (RuntimeError("Storage size calculation overflowed with sizes=[1, 2]"), True),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), False),
+    ],
+)
+def test_only_a_lack_of_memory_is_explained_as_one(error, is_explained):
+    with pytest.raises(UserError if is_explained else RuntimeError), _explain_memory():
+        raise error
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,19 @@
 """Training whose games workers play: the same weights, bit for bit, whoever plays and however often it stops."""
 
+from io import StringIO
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from agents.tools.files import UserError
 from felicity_env import Batch
 from tests.support.selfplay_runs import create_trainer, options, small_config, weights
 from tests.support.training import train as run_command
 from train.networks import copy_layers
+from train.progress import Progress
 from train.shards import Shard, ShardTask, play_shard
 
 pytestmark = pytest.mark.compiled("trains networks")
@@ -77,6 +81,15 @@ def test_a_shard_is_played_again_with_the_same_result_and_the_replay_ends_where_
         shard.games.step(actions.astype(np.int64))
     assert shard.digest() == played.digest
     assert played.actions.shape == (config.num_steps, config.num_envs // 4)
+
+
+def test_an_error_or_a_second_ctrl_c_ends_the_workers_at_once(tmp_path, monkeypatch):
+    trainer, closed = create_trainer(tmp_path / "run", mix=MIX, shards=4), []
+    monkeypatch.setattr(trainer.games, "close", lambda: closed.append(True))
+    monkeypatch.setattr(trainer, "run_iteration", Mock(side_effect=KeyboardInterrupt))
+    with Progress(Console(file=StringIO()), 2000, 0) as progress, pytest.raises(KeyboardInterrupt):
+        trainer.learn(progress)
+    assert closed == [True]
 
 
 def test_a_replay_that_ends_elsewhere_is_refused(tmp_path):
