@@ -73,18 +73,25 @@ def estimate_differences(values: np.ndarray) -> list[Estimate]:
 
     values: [K, N], differences in win share between -1 and 1. The reach of the intervals is the 95 % quantile of the
     largest of K correlated values of Student's t distribution, drawn 20,000 times. The variance is that of two blocks
-    more, because it is underestimated where differences are rare: half a block of difference 1, half a block of -1, and
-    one of 0 (Agresti and Min 2005, https://doi.org/10.1002/sim.1781). Raises `ValueError` if there are fewer than two
-    blocks.
+    more (`_add_blocks`). Raises `ValueError` if there are fewer than two blocks.
     """
     num_means, count = values.shape
     if count < 2:
         raise ValueError(f"an interval needs at least 2 blocks, not {count}")
-    added = np.tile([sqrt(0.5), -sqrt(0.5)], (num_means, 1))  # as many squares as 1, -1 with half weight and 0
-    padded = np.concatenate([values, added], axis=1)
+    padded = _add_blocks(values)
     reach = _find_joint_reach(np.corrcoef(padded).reshape(num_means, num_means), count - 1) if num_means else 0.0
     means, halves = values.mean(axis=1), reach * padded.std(axis=1, ddof=1) / sqrt(count + 2)
     return [Estimate(float(m), float(m - h), float(m + h), count) for m, h in zip(means, halves, strict=True)]
+
+
+def _add_blocks(differences: np.ndarray) -> np.ndarray:
+    """Add two differences in win share to those given, [..., N]: the variance is underestimated where they are rare.
+
+    The two count as half a block of difference 1, half a block of -1, and one of 0 (Agresti and Min 2005,
+    https://doi.org/10.1002/sim.1781).
+    """
+    added = np.broadcast_to([sqrt(0.5), -sqrt(0.5)], (*differences.shape[:-1], 2))
+    return np.concatenate([differences, added], axis=-1)
 
 
 def _find_joint_reach(correlations: np.ndarray, degrees: int) -> float:
@@ -168,18 +175,15 @@ class Look:
 class SequentialTest:
     """Sequential probability ratio test of whether player A is stronger than player B by `gain`.
 
-    The data are differences, A minus B, one for each independent block. H0: their mean is 0. H1: it is `gain`, in the
-    unit of the differences. `alpha` bounds the probability of "stronger" under H0, and `beta` that of "not stronger"
-    under H1, both approximately (Wald 1945, Sequential tests of statistical hypotheses). If the mean is between 0 and
-    `gain`, either verdict is possible, and the test takes longest.
+    The data are differences in win share, A minus B, from -1 to 1, one for each independent block. H0: their mean is 0.
+    H1: it is `gain`. `alpha` bounds the probability of "stronger" under H0, and `beta` that of "not stronger" under H1,
+    both approximately (Wald 1945, Sequential tests of statistical hypotheses). If the mean is between 0 and `gain`,
+    either verdict is possible, and the test takes longest. "stronger" therefore does not show that the mean is `gain`.
 
     The variance is estimated from the differences. The log likelihood ratio is therefore the generalised one in its
     large-sample form, n gain (mean - gain / 2) / variance (Van den Bergh's notes for the framework fishtest). The
-    variance estimate needs data, so nothing is decided before `minimum` blocks. If most differences are 0, as between
-    players that are almost the same, choose `minimum` so that some dozens of the first differences are not 0.
-
-    If all differences are equal, the variance is 0 and the ratio is its limit: infinite, with the sign of
-    mean - gain / 2, or 0 if mean = gain / 2. If two players never differ, the verdict is "not stronger" after `minimum`
+    variance estimate needs data, so nothing is decided before `minimum` blocks, and it is that of two blocks more
+    (`_add_blocks`), as differences may be rare: players that never differ are "not stronger" after about 2.5 / `gain`
     blocks.
     """
 
@@ -219,10 +223,6 @@ class SequentialTest:
         return Look(verdict, ratio, self.lower, self.upper, blocks)
 
     def _log_likelihood_ratio(self) -> float:
-        """Return the log likelihood ratio of all differences so far; 0 while there are fewer than two."""
-        if len(self._differences) < 2:
-            return 0.0
-        excess = self._differences.mean() - self.gain / 2
-        if np.ptp(self._differences) == 0:
-            return float(np.sign(excess) * np.inf) if excess else 0.0
-        return float(len(self._differences) * self.gain * excess / self._differences.var(ddof=1))
+        """Return the log likelihood ratio of all differences so far; 0 while there are none."""
+        excess = (self._differences - self.gain / 2).sum()
+        return float(self.gain * excess / _add_blocks(self._differences).var(ddof=1))

@@ -63,7 +63,7 @@ class Config(Workers, TimeLimit, SeveralSetups):
     num_deals: int = 500
     """Number of deals in each match, each played in every rotation of the seats; with --sequential, the maximum."""
     sequential: float | None = None
-    """Gain in win share, such as 0.02: test whether the player is stronger by it, instead of measuring its strength."""
+    """Gain in win share, such as 0.02: test whether the player leads by it or not at all, instead of measuring it."""
     seed: int = 1
     """Seed of the deals and of the players' randomness."""
     out: Path | None = None
@@ -243,8 +243,8 @@ def run_sequential_tests(config: Config, console: Console) -> dict[str, Any]:
 def _describe_look(look: Look, names: tuple[str, str], setup: Setup, config: Config) -> str:
     """Describe the verdict of a sequential test in a sentence. names: short names of the player and of the other."""
     verdict = f"is {look.verdict} than" if look.verdict else "is not yet known to be stronger than"
-    where = f"by {config.sequential} of win share, after {look.blocks} deals"
-    return f"{setup_name(setup)}: {names[0]} {verdict} {names[1]} {where}"
+    test = f"the test compares a lead of {config.sequential} of win share with none"
+    return f"{setup_name(setup)}: {names[0]} {verdict} {names[1]}, after {look.blocks} deals; {test}"
 
 
 def evaluate_player(config: Config, console: Console) -> dict[str, Any]:

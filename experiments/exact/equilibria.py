@@ -53,8 +53,8 @@ def solve_last_rounds(
     Each row has the position, the win shares of the seats in the equilibrium found, the NashConv of this equilibrium,
     and the NashConv of the given players. The last cards are believed to be either unseen card with equal probability.
     """
-    starts = draw_last_rounds(find_setup(setup), agents.make("net"), most_mice=most_mice, seed=seed)
-    return [{"setup": setup, **_solve_last_round(next(starts), num_iterations, players)} for _ in range(count)]
+    starts = draw_last_rounds(find_setup(setup), agents.make("net"), count=count, most_mice=most_mice, seed=seed)
+    return [{"setup": setup, **_solve_last_round(start, num_iterations, players)} for start in starts]
 
 
 def _solve_last_round(start: np.ndarray, num_iterations: int, players: Sequence[str]) -> dict[str, Any]:

@@ -6,27 +6,30 @@ from itertools import product
 import numpy as np
 
 from experiments.exact.tree import GameTree
-from felicity_env import Batch, Player, Setup
+from felicity_env import Batch, Player, Setup, game_seed
 from felicity_env.game import DUMMY, PLACE, State
 from felicity_env.game_record import list_cards
 
 Beliefs = list[dict[int, float]]  # for each seat, and last for the dummy if there is one: {last card: probability}
 
 
-def draw_last_rounds(setup: Setup, player: Player, *, most_mice: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield positions, STATE [1], at the start of the last round of games in which `player` has all seats.
+def draw_last_rounds(setup: Setup, player: Player, *, count: int, most_mice: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield the position, STATE [1], at the start of the last round of each of `count` games among copies of `player`.
 
     If a seat has more than `most_mice` mice, the rest of them go to the bank, so that the tree is small.
     """
-    batch = Batch(512, setup=setup, seed=seed)
-    while True:
-        batch.step(player.act(batch.view()))
-        states = batch.states
-        begins = (states["phase"] == PLACE) & (states["row_size"] == int(setup.dummy))
-        for index in np.flatnonzero(begins & (states["round_number"] == setup.rounds - 1)):
-            start = states[index : index + 1].copy()
-            _limit_mice(start[0], most_mice)
-            yield start
+    for game in range(count):
+        batch = Batch(1, setup=setup, seed=game_seed(seed, game, 0))
+        while not _begins_last_round(batch.states[0], setup):
+            batch.step(player.act(batch.view()))
+        start = batch.states.copy()
+        _limit_mice(start[0], most_mice)
+        yield start
+
+
+def _begins_last_round(state: State, setup: Setup) -> bool:
+    is_last = state["round_number"] == setup.rounds - 1
+    return bool(is_last and state["phase"] == PLACE and state["row_size"] == int(setup.dummy))
 
 
 def _limit_mice(state: State, most: int) -> None:

@@ -4,8 +4,9 @@ import numpy as np
 
 from agents.policy_player import PolicyPlayer
 from experiments.exact.tree import GameTree
-from felicity_env import NUM_ACTIONS, OBS_SIZE, Player, View, game_seed
+from felicity_env import NUM_ACTIONS, OBS_SIZE, Player, View
 from felicity_env.player import write_observations
+from felicity_env.random_stream import split
 
 AT_ONCE = 8192  # decisions that a player gets in one view
 
@@ -35,6 +36,6 @@ def _probabilities(player: Player, states: np.ndarray, draws: int) -> np.ndarray
         return player.probabilities(view).astype(np.float64)
     counts = np.zeros((len(states), NUM_ACTIONS))
     for draw in range(draws):
-        seeds = np.array([game_seed(draw, k, 0) for k in range(len(states))], np.uint64)
+        seeds = np.array([split(draw, k) for k in range(len(states))], np.uint64)
         counts[np.arange(len(states)), player.act(View.make_unchecked(states, seats, seeds))] += 1
     return counts / draws

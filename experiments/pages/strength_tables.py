@@ -192,7 +192,7 @@ def render_soundness() -> str:
         )
         for row in results["copies"]
     ]
-    stronger = f"declared stronger by {results['sequential'][0]['gain']}"
+    stronger = f"declared stronger (a lead of {results['sequential'][0]['gain']} against none)"
     deals = "mean deals", "deals of a test of fixed size"
     parts = [
         format_table(("95 % intervals", "true win share", "contain the true win share"), coverage),

@@ -248,7 +248,8 @@ def test_clear_cases_are_decided_rightly_and_soon(mean, verdict):
 def test_the_ratio_is_that_of_the_formula_and_the_bounds_are_walds():
     differences = np.array([0.3, -0.1, 0.2, 0.25, -0.05, 0.0])
     look = SequentialTest(GAIN, alpha=0.01, beta=0.1).update(differences)
-    expected = 6 * GAIN * (differences.mean() - GAIN / 2) / differences.var(ddof=1)
+    variance = np.append(differences, [sqrt(0.5), -sqrt(0.5)]).var(ddof=1)
+    expected = 6 * GAIN * (differences.mean() - GAIN / 2) / variance
     assert look.log_likelihood_ratio == pytest.approx(expected)
     assert (look.lower, look.upper) == pytest.approx((log(0.1 / 0.99), log(0.9 / 0.01)))
     assert (look.verdict, look.blocks) == (None, 6)
@@ -265,17 +266,28 @@ def test_nothing_is_decided_before_the_minimum_of_blocks():
     assert SequentialTest(GAIN, minimum=40).update(convincing).verdict == "stronger"
 
 
-@pytest.mark.parametrize(
-    ("difference", "ratio", "verdict"),
-    [(0.0, -inf, "not stronger"), (-1.0, -inf, "not stronger"), (1.0, inf, "stronger"), (0.25, 0.0, None)],
-)
-def test_differences_that_are_all_equal_decide_at_the_minimum_by_their_side_of_half_the_gain(
-    difference, ratio, verdict
-):
-    test = SequentialTest(0.5)
-    assert test.update(np.full(MINIMUM_BLOCKS - 1, difference)).verdict is None
-    look = test.update(np.full(1, difference))
-    assert (look.log_likelihood_ratio, look.verdict, look.blocks) == (ratio, verdict, MINIMUM_BLOCKS)
+@pytest.mark.parametrize(("difference", "verdict"), [(-1.0, "not stronger"), (1.0, "stronger"), (GAIN / 2, None)])
+def test_differences_that_are_all_equal_decide_by_their_side_of_half_the_gain(difference, verdict):
+    assert SequentialTest(GAIN).update(np.full(MINIMUM_BLOCKS, difference)).verdict == verdict
+
+
+@pytest.mark.parametrize("gain", [0.005, 0.02, 0.1])
+def test_players_that_never_differ_are_not_stronger_after_two_and_a_half_over_the_gain(gain):
+    test = SequentialTest(gain)
+    while not (look := test.update(np.zeros(1))).verdict:
+        pass
+    assert look.verdict == "not stronger"
+    assert look.blocks == pytest.approx(2.5 / gain, rel=0.05)
+
+
+def test_rare_differences_do_not_mislead_the_test():
+    rng, looks = np.random.default_rng(3), []
+    for _ in range(200):
+        test = SequentialTest(0.01)
+        while not (look := test.update(0.5 * rng.choice([-1, 0, 1], p=[0.01, 0.96, 0.03], size=20))).verdict:
+            pass  # the true mean is 0.01
+        looks.append(look)
+    assert np.mean([look.verdict == "not stronger" for look in looks]) < 0.08
 
 
 def test_how_the_blocks_came_does_not_change_a_look():

@@ -144,6 +144,13 @@ def test_a_player_without_randomness_wins_in_the_tree_what_it_wins_in_all_games(
     assert compute_values(game, policy) == pytest.approx(play_everything(setup, player), abs=1e-12)
 
 
+def test_a_player_that_draws_has_the_frequencies_of_its_actions_in_the_table():
+    game = GameTree.from_setup(TINY)
+    drawn, uniform = tabulate(game, agents.make("random"), draws=2000), game.uniform_policy()
+    assert np.abs(drawn - uniform).max() < 0.06
+    assert compute_gains(game, drawn) == pytest.approx(compute_gains(game, uniform), abs=0.02)
+
+
 def test_a_network_has_its_own_probabilities_in_the_table(tmp_path, games):
     save_random_policy(tmp_path)
     game, player = games["two seats"], agents.make(f"net:{tmp_path}")
@@ -169,7 +176,9 @@ def test_a_best_response_gains_all_that_there_is_to_gain(games):
 
 @pytest.mark.parametrize("setup", ["standard-3", "standard-4"])
 def test_a_last_round_is_solved_from_stated_beliefs(setup):
-    start = next(draw_last_rounds(find_setup(setup), agents.make("reckless"), most_mice=3, seed=5))
+    first, start = draw_last_rounds(find_setup(setup), agents.make("reckless"), count=2, most_mice=3, seed=5)
+    assert first.tobytes() != start.tobytes()
+    assert [int(each[0].round_number) for each in (first, start)] == [8, 8]
     assert start.dtype == STATE
     assert start[0].mice.max() <= 3
     beliefs = believe_uniformly(start[0])

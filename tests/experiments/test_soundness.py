@@ -91,7 +91,7 @@ def test_sequential_tests_use_fresh_blocks_after_those_of_the_truth(monkeypatch)
     assert len(used) == SMALL.truth_deals + row["mean_blocks"]["value"] * SMALL.tests
 
 
-@pytest.mark.parametrize(("difference", "verdict"), [(0.1, "stronger"), (-0.1, "not stronger")])
+@pytest.mark.parametrize(("difference", "verdict"), [(0.5, "stronger"), (-0.5, "not stronger")])
 def test_a_clear_difference_is_decided_at_the_first_look_that_may_decide(difference, verdict):
     look = run_to_verdict(repeat(np.full(MINIMUM_BLOCKS, difference)))
     assert (look.verdict, look.blocks) == (verdict, MINIMUM_BLOCKS)
