@@ -5,8 +5,8 @@
 
 `setup` is the name of a setup or a file that ends in .json. The returns are win shares, so they add up to 1. Chance
 acts before the first decision: it draws the start seat, the removed card of each seat and the cards of the dummy, in
-the order in which they are turned. The information state holds all that a seat has seen (perfect recall); the
-observation holds what the table shows now, in the layout of `SECTIONS`.
+the order in which they are turned. The information state holds all that a seat has seen (perfect recall), one event in
+each row of its tensor; the observation holds what the table shows now, in the layout of `SECTIONS`.
 """
 
 from typing import Any
@@ -18,10 +18,10 @@ try:
 except ImportError as error:
     raise ImportError("felicity_env.openspiel needs OpenSpiel: pip install 'felicity-env[openspiel]'") from error
 
-from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_terminal
+from felicity_env.game import MAX_BID, MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_terminal
 from felicity_env.game_record import Deal, action_text, card_text, count_dealt, initial_states, list_legal_actions
-from felicity_env.information import EVENT_SIZE, MAX_EVENTS, Recall, encode_information_state
-from felicity_env.observation import OBS_SIZE, observe
+from felicity_env.information import EVENT_SIZE, Recall, encode_information_state
+from felicity_env.observation import OBS_SIZE, describe, observe
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.setups import find_setup
 
@@ -39,15 +39,26 @@ _TYPE = pyspiel.GameType(
     min_num_players=2,
     provides_information_state_string=True,
     provides_information_state_tensor=True,
-    provides_observation_string=False,
+    provides_observation_string=True,
     provides_observation_tensor=True,
     parameter_specification={"setup": _DEFAULT},
 )
 
 
+def _count_auction_decisions(setup: Setup) -> int:
+    """Return how many decisions an auction may have: bids increase, and everybody may pass."""
+    return min(MAX_BID, sum(setup.mouse_cards) * setup.rounds + setup.mice) + setup.seats
+
+
+def count_events(setup: Setup) -> int:
+    """Return how many events a seat may see in a game of a setup: the number of rows of its information state."""
+    slots = setup.seats + int(setup.dummy)
+    a_round = setup.seats + _count_auction_decisions(setup) + slots + 2  # placed, auction, turned, sold, pots filled
+    return 3 + setup.rounds * a_round  # seat, hand and start
+
+
 def _describe(setup: Setup) -> pyspiel.GameInfo:
     """Return the sizes of a game of this setup."""
-    auction = sum(setup.mouse_cards) * setup.rounds + setup.mice + setup.seats  # bids increase, and everybody may pass
     return pyspiel.GameInfo(
         num_distinct_actions=NUM_ACTIONS,
         max_chance_outcomes=max(setup.seats, 1 + max(setup.cards)),  # draws are numbers of seats and cards
@@ -55,7 +66,7 @@ def _describe(setup: Setup) -> pyspiel.GameInfo:
         min_utility=0.0,
         max_utility=1.0,
         utility_sum=1.0,
-        max_game_length=setup.rounds * (setup.seats + auction),
+        max_game_length=setup.rounds * (setup.seats + _count_auction_decisions(setup)),
     )
 
 
@@ -75,7 +86,8 @@ class FelicityGame(pyspiel.Game):
         """Return an observer of information states if `iig_obs_type` asks for perfect recall, else of observations."""
         if params:
             raise ValueError(f"observers of this game have no parameters: {params}")
-        return FelicityObserver(iig_obs_type is not None and iig_obs_type.perfect_recall)
+        perfect_recall = iig_obs_type is not None and iig_obs_type.perfect_recall
+        return FelicityObserver(count_events(self.setup) if perfect_recall else 0)
 
 
 class FelicityState(pyspiel.State):
@@ -127,6 +139,9 @@ class FelicityState(pyspiel.State):
         return list(list_legal_actions(self.recall.state)) if self.recall else self._list_outcomes()
 
     def _apply_action(self, action: int) -> None:
+        legal = self._legal_actions(self.current_player())
+        if action not in legal:
+            raise ValueError(f"action {action} is not legal here; legal are {', '.join(map(str, legal))}")
         if self.recall:
             self.recall.play(action)
         else:
@@ -154,29 +169,35 @@ class FelicityState(pyspiel.State):
 
 
 class FelicityObserver:
-    """Observer of one seat: all that it has seen (perfect recall), or what it sees now."""
+    """Observer of one seat: all that it has seen (perfect recall), or what it sees now.
 
-    def __init__(self, perfect_recall: bool) -> None:
-        self._perfect_recall = perfect_recall
-        self.tensor = np.zeros(MAX_EVENTS * EVENT_SIZE if perfect_recall else OBS_SIZE, np.float32)
-        shape = (MAX_EVENTS, EVENT_SIZE) if perfect_recall else (OBS_SIZE,)
-        self.dict = {"events" if perfect_recall else "observation": self.tensor.reshape(shape)}
+    num_events: number of rows for the events that it has seen, or 0 for what it sees now.
+    """
+
+    def __init__(self, num_events: int) -> None:
+        self._num_events = num_events
+        shape = (num_events, EVENT_SIZE) if num_events else (OBS_SIZE,)
+        self.tensor = np.zeros(int(np.prod(shape)), np.float32)
+        self.dict = {"events" if num_events else "observation": self.tensor.reshape(shape)}
 
     def set_from(self, state: FelicityState, player: int) -> None:
         """Write into `tensor` what `player` knows."""
         self.tensor.fill(0)
         if state.recall is None:
             return
-        if self._perfect_recall:
-            self.tensor[:] = encode_information_state(state.recall.events[player]).ravel()
+        if self._num_events:
+            self.tensor[:] = encode_information_state(state.recall.events[player])[: self._num_events].ravel()
         else:
             observe(state.recall.state, player, True, self.tensor)
 
-    def string_from(self, state: FelicityState, player: int) -> str | None:
-        """Return all that `player` has seen as text, or None for an observation without recall."""
-        if not self._perfect_recall:
-            return None
-        return str(state.recall.events[player] if state.recall else [])
+    def string_from(self, state: FelicityState, player: int) -> str:
+        """Return as text what `player` knows; before the deal that is an empty list."""
+        if state.recall is None:
+            return "[]"
+        if self._num_events:
+            return str(state.recall.events[player])
+        self.set_from(state, player)
+        return str(describe(self.tensor))
 
 
 pyspiel.register_game(_TYPE, FelicityGame)

@@ -19,6 +19,7 @@ from agents.mixture import REFERENCE
 from agents.registry import PLAYERS
 from agents.tools.command import print_error
 from agents.tools.markdown import format_table
+from experiments.pages.exact_tables import SOLVING_PARTS
 from experiments.pages.game_tables import render_anatomy
 from experiments.pages.index import INDEX_PARTS
 from experiments.pages.model_card import CARD_PARTS
@@ -197,6 +198,7 @@ PAGES: dict[Path, Parts] = {
         "training_speed": render_training_speed,
     },
     DOCS / "game.md": {"anatomy": render_anatomy},
+    DOCS / "solving.md": SOLVING_PARTS,
     DOCS / "speed.md": {"speed": render_speed, "player_speed": render_player_speed},
     REFERENCE / "README.md": CARD_PARTS,
     INDEX: INDEX_PARTS,

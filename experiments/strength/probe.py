@@ -1,12 +1,11 @@
-"""Question: how much of what long best responses find does a short one find? `python -m experiments probe`
+"""Question: how much of the gain of long best responses does a short one find? `python -m experiments probe`
 
 A probe is one best response that learns for a few minutes: from the target's own weights if the target is a policy, and
-from random weights otherwise. Its gain is compared with the stored result of the question `exploit`, which trains
-several responses for longer. So one knows what the gain of a probe says about players that were probed only.
+from random weights otherwise. If the question `exploit`, which trains several responses for longer, has a result about
+the same player, the gain is compared with it. So one knows what a probe says about players that were probed only.
 """
 
 import json
-import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,12 +16,11 @@ import numpy as np
 from rich.console import Console
 
 from agents.arena.estimates import estimate_share
-from agents.registry import check_players
+from agents.registry import check_players, identify_player
 from agents.tasks.options import Workers
-from agents.tools.command import python_command
 from agents.tools.markdown import format_estimate
 from agents.tools.seeds import SEEDS
-from agents.tools.settings import OneSetup, check_at_least, require
+from agents.tools.settings import OneSetup, check_at_least
 from experiments.results import find_result, write_result
 from experiments.runs import train_runs
 from experiments.strength import exploit
@@ -31,11 +29,11 @@ from felicity_env.setups import describe_setup
 
 @dataclass(frozen=True)
 class Config(Workers, OneSetup):
-    """Train a short best response to each of some players, and compare what it gains with the stored long ones."""
+    """Train a short best response to each of some players, and compare what it gains with stored long ones."""
 
     resumes: ClassVar[bool] = True
     targets: tuple[str, ...] = ("ev", "tuned", "reckless", "net-1", "net")
-    """Codes of the players to exploit; `exploit` must have a stored result for each."""
+    """Codes of the players to exploit."""
     total_timesteps: int = 8_000_000
     """Number of decisions to learn from in the training of each response."""
     num_deals: int = 1500
@@ -49,10 +47,7 @@ class Config(Workers, OneSetup):
         super().__post_init__()
         check_players(self, "targets")
         check_at_least(self, total_timesteps=1, num_deals=2)
-        names = {settings.target: settings.result_name for settings in self.probes}
-        missing = [target for target, name in names.items() if find_result(name) is None]
-        advice = f"{python_command('experiments')} exploit --target {shlex.quote(missing[0])}" if missing else ""
-        require(not missing, f"--targets: `exploit` has no result for {', '.join(missing)}; first: {advice}")
+        _ = self.probes  # checks their settings
 
     @property
     def probes(self) -> list[exploit.Config]:
@@ -92,6 +87,28 @@ def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[d
         yield {name: win_share[name] - settings.par for name in ("value", "low", "high")}
 
 
+def find_long_gain(settings: exploit.Config) -> dict[str, Any] | None:
+    """Return the stored gain of long best responses to the target of a probe, or None if nothing can be compared.
+
+    They must have gained something, from more decisions than the probe, and from the same player: the digest of a
+    player of the user must be that of today.
+    """
+    path = find_result(settings.result_name)
+    if path is None:
+        return None
+    stored = json.loads(path.read_text())
+    results, target = stored["results"], settings.target
+    is_same = ":" not in target or results.get("digest") == identify_player(target).digest
+    is_longer = stored["config"]["total_timesteps"] > settings.total_timesteps
+    return results["gain"] if is_same and is_longer and results["gain"]["low"] > 0 else None
+
+
+def describe_gain(settings: exploit.Config, gain: dict[str, float]) -> str:
+    """Return a line about what a probe gains, and which share of the gain of long responses that is, if it is known."""
+    text, full = f"{settings.target}: {format_estimate(gain)}", find_long_gain(settings)
+    return f"{text}, {gain['value'] / full['value']:.0%} of {format_estimate(full)}" if full else text
+
+
 def main(config: Config) -> None:
     """Train the responses, print each gain beside that of the long responses as soon as it is known, and store all."""
     started, console, rows = time.monotonic(), Console(), []
@@ -99,11 +116,7 @@ def main(config: Config) -> None:
     for settings in probes:
         folders = [exploit.run_folder(start, 0, settings) for start in settings.starts]
         exploit.prepare_folders(settings.target, folders, fresh=config.fresh)
-    paths = [path for settings in probes if (path := find_result(settings.result_name))]
-    for settings, path, gain in zip(probes, paths, measure_gains(probes, **config.spread), strict=True):
-        full = json.loads(path.read_text())["results"]["gain"]
-        found = gain["value"] / full["value"]
-        rows.append({"target": settings.target, "probe": gain, "full": full, "found": found})
-        text = f"{settings.target}: {format_estimate(gain)} of {format_estimate(full)}, {found:.0%}"
-        console.print(text, highlight=False)
+    for settings, gain in zip(probes, measure_gains(probes, **config.spread), strict=True):
+        rows.append({"target": settings.target, "probe": gain})
+        console.print(describe_gain(settings, gain), highlight=False)
     write_result("probe", config, {**describe_setup(config.chosen_setup), "rows": rows}, started=started)

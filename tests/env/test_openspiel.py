@@ -11,7 +11,8 @@ from experiments.exact.tree import GameTree
 from experiments.exact.values import compute_gains
 from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, PASS
 from felicity_env.game_record import Deal, count_dealt, initial_states, list_legal_actions
-from felicity_env.observation import OBS_SIZE, observe
+from felicity_env.information import encode_information_state
+from felicity_env.observation import OBS_SIZE, describe, observe
 from felicity_env.setups import SETUPS, SMALL_SETUPS, find_setup
 
 if sys.platform == "win32":  # there are no wheels of OpenSpiel
@@ -81,8 +82,8 @@ def test_chance_draws_a_seat_then_removed_cards_then_cards_of_the_dummy_each_onl
 @pytest.mark.parametrize("setup", [*SETUPS, *SMALL_SETUPS])
 def test_openspiel_is_told_how_long_a_game_may_be(setup):
     chosen = find_setup(setup)
-    # Each bid is higher than the one before, and each seat may pass.
-    auction = sum(chosen.mouse_cards) * chosen.rounds + chosen.mice + chosen.seats
+    # Each bid is higher than the one before, none above 63, and each seat may pass.
+    auction = min(63, sum(chosen.mouse_cards) * chosen.rounds + chosen.mice) + chosen.seats
     assert load_game(setup).max_game_length() == chosen.rounds * (chosen.seats + auction)
 
 
@@ -93,7 +94,7 @@ def test_openspiel_is_told_what_the_game_provides_and_how_large_it_is():
     assert kind.provides_information_state_string
     assert kind.provides_information_state_tensor
     assert kind.provides_observation_tensor
-    assert not kind.provides_observation_string
+    assert kind.provides_observation_string
     assert (game.min_utility(), game.max_utility(), game.utility_sum()) == (0, 1, 1)
     assert (game.num_distinct_actions(), game.max_chance_outcomes()) == (NUM_ACTIONS, 10)
     small = find_setup("tiny-2")
@@ -113,10 +114,38 @@ def test_an_observation_of_openspiel_is_ours_with_the_mice_of_all():
     observer.set_from(state, 1)
     assert (observer.tensor == expected).all()
     assert (observer.dict["observation"] == expected).all()
+    assert state.observation_string(1) == str(describe(expected))
+    assert game.new_initial_state().observation_string(1) == "[]"
     recalling = game.make_py_observer(pyspiel.IIGObservationType(perfect_recall=True))
     assert list(recalling.dict) == ["events"]
     assert recalling.string_from(state, 1) == str(state.recall.events[1])
     assert recalling.string_from(game.new_initial_state(), 1) == "[]"
+
+
+@pytest.mark.parametrize(("setup", "rows"), [("tiny-2", 13), ("standard-3", 678), ("standard-4", 696)])
+def test_an_information_state_has_a_row_for_each_event_that_a_seat_may_see(setup, rows):
+    game, rng = load_game(setup), np.random.default_rng(3)
+    assert game.information_state_tensor_shape() == [rows, 4]
+    state = game.new_initial_state()
+    while not state.is_terminal():
+        state.apply_action(int(rng.choice(state.legal_actions())))
+    tensor = np.array(state.information_state_tensor(0)).reshape(rows, 4)
+    assert int(tensor.any(axis=1).sum()) == len(state.recall.events[0])
+    assert (tensor == encode_information_state(state.recall.events[0])[:rows]).all()
+
+
+def test_an_illegal_draw_or_action_is_refused_and_changes_nothing():
+    state = load_game("tiny-2").new_initial_state()
+    with pytest.raises(Exception, match="action 9 is not legal here; legal are 0, 1"):
+        state.apply_action(9)
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    before = str(state)
+    with pytest.raises(Exception, match="action 70 is not legal here; legal are "):
+        state.apply_action(70)
+    assert state._drawn == [0, 0, 0]
+    assert state.recall.actions == []
+    assert str(state) == before
 
 
 def test_openspiel_computes_the_same_nash_conv():
