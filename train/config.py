@@ -139,6 +139,7 @@ class Config(SeveralSetups):
         check_range(self, 0, MAX_TRAINING_SEED, "seed")
         require(bool(self.hidden_sizes) and min(self.hidden_sizes) > 0, "--hidden-sizes must be positive")
         require(max(self.hidden_sizes) <= MAX_SIZE, f"--hidden-sizes must be at most {MAX_SIZE}")
+        super().__post_init__()
         named = list_setups(self.setup, self.num_players)
         require(self.num_envs >= len(named), "--num-envs must be at least the number of setups named")
         check_players(self, "against")

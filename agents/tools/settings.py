@@ -51,10 +51,10 @@ def check_range(config: Any, low: float, high: float, *settings: str) -> None:
 
 
 def check_seeds(seeds: Iterable[int], *, at_least: int = 1) -> None:
-    """Raise `ValueError` unless the option `--seeds` lists different numbers, `at_least` of them or more."""
+    """Raise `ValueError` unless the option `--seeds` lists different numbers from 0, `at_least` of them or more."""
     listed = list(seeds)
-    enough = len(set(listed)) >= max(at_least, len(listed))
-    require(enough, f"--seeds needs different numbers, at least {at_least}, not {listed}")
+    enough = len(set(listed)) >= max(at_least, len(listed)) and min(listed, default=0) >= 0
+    require(enough, f"--seeds needs different numbers, at least {at_least}, none below 0, not {listed}")
 
 
 def list_setups(setup: Iterable[str], num_players: Iterable[int]) -> list[Setup]:
@@ -78,6 +78,16 @@ def choose_setups(setup: Iterable[str], num_players: Iterable[int]) -> tuple[Set
     return tuple(dict.fromkeys(list_setups(setup, num_players)))
 
 
+def _refuse_both(config: Any) -> None:
+    """Raise `ValueError` if `config` has a setup, and `num_players` that are neither the default nor its seats."""
+    seats = {setup.seats for setup in config.setups}
+    is_default = config.num_players == type(config).num_players
+    given = {config.num_players} if isinstance(config.num_players, int) else {*config.num_players}
+    names, numbers = (" ".join(map(str, sorted(each))) for each in (seats, given))
+    text = f"--num-players is {numbers}, but the seats of --setup are {names}: give only one of these options"
+    require(not config.setup or is_default or given == seats, text)
+
+
 @dataclass(frozen=True, kw_only=True)
 class OneSetup:
     """Settings that choose one setup (number of seats, mouse cards, bank)."""
@@ -88,8 +98,8 @@ class OneSetup:
     """Name of a setup or a JSON file that defines one, for other mouse cards or banks; replaces --num-players."""
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` unless the chosen setup exists."""
-        _ = self.setups
+        """Raise `ValueError` unless the chosen setup exists, and `num_players` are its seats if it was named."""
+        _refuse_both(self)
 
     @property
     def setups(self) -> tuple[Setup, ...]:
@@ -108,8 +118,8 @@ class OneSetup:
 
     @property
     def training_setup(self) -> dict[str, Any]:
-        """Settings `num_players` and `setup` in the form of a training run's settings: {name: tuple}."""
-        return {"num_players": (self.num_players,), "setup": (self.setup,) if self.setup else ()}
+        """Setting `num_players` or `setup` in the form of a training run's settings: {name: tuple}."""
+        return {"setup": (self.setup,)} if self.setup else {"num_players": (self.num_players,)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,8 +148,8 @@ class SeveralSetups:
     """Names of setups or JSON files that define them, for other mouse cards or banks; they replace --num-players."""
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` unless all chosen setups exist."""
-        _ = self.setups
+        """Raise `ValueError` unless all chosen setups exist, and `num_players` are their seats if they were named."""
+        _refuse_both(self)
 
     @property
     def setups(self) -> tuple[Setup, ...]:

@@ -30,6 +30,7 @@ FAULTS = [
     (lambda: check_range(CONFIG, 0, 1, "gain", "seed"), "--seed must be 0 to 1, not -1"),
     (lambda: check_seeds([1, 2, 1]), "--seeds needs different numbers"),
     (lambda: check_seeds([1], at_least=2), "--seeds needs different numbers, at least 2"),
+    (lambda: check_seeds([0, -1]), r"--seeds needs different numbers, at least 1, none below 0, not \[0, -1\]"),
     (lambda: choose_setups((), (3, 6)), r"^--num-players must be one of \[3, 4, 5\], not 6"),
     (lambda: choose_setups((), ()), "--num-players needs at least one number"),
     (lambda: choose_setups(("standard-9",), ()), "--setup: no setup 'standard-9'; there are standard-3"),

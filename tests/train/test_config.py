@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from agents.tools.files import UserError
+from agents.tools.settings import OneSetup
 from felicity_env import Setup
-from felicity_env.setups import standard_setup
+from felicity_env.setups import find_setup, standard_setup
 from tests.support.selfplay_runs import create_trainer, options
 from tests.support.training import SMALL, small_config, train
 from train import trainer
@@ -188,11 +189,20 @@ def write_setup(path, **changes):
 
 def test_setups_are_named_or_read_from_files_and_replace_the_numbers_of_players(tmp_path):
     file = write_setup(tmp_path / "high.json")
-    config = small_config(setup=("standard-3", file, file), num_players=(5,), num_envs=6, batch_size=64)
+    config = small_config(setup=("standard-3", file, file), num_envs=6, batch_size=64)
     high = Setup(seats=4, mouse_cards=(1, 3, 5), bank=27)
     assert config.setups == (standard_setup(3), high)
     assert config.setups_by_game == [standard_setup(3), high, high] * 2
     assert small_config(num_players=(5, 4, 5)).setups == (standard_setup(5), standard_setup(4))
+
+
+def test_numbers_of_players_beside_setups_are_refused_unless_they_are_their_seats():
+    text = "--num-players is 3, but the seats of --setup are 2: give only one of these options"
+    with pytest.raises(ValueError, match=text):
+        small_config(setup=("small-2",), num_players=(3,))
+    with pytest.raises(ValueError, match=text):
+        OneSetup(setup="small-2", num_players=3)
+    assert small_config(setup=("small-3",), num_players=(3,)).setups == (find_setup("small-3"),)
 
 
 def test_stored_settings_of_a_setup_file_that_has_changed_are_refused(tmp_path):
