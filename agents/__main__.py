@@ -7,7 +7,7 @@ if __name__ == "__main__":
 
 import sys
 
-from agents.tools.command import Verb, run_verb
+from agents.tools.command import Verb, list_verbs, run_verb
 
 VERBS = {
     "tournament": Verb("agents.arena.tournament", "rank players: every one against copies of every other, and mixed"),
@@ -22,12 +22,12 @@ VERBS = {
 }
 
 
-def list_players() -> str:
-    """Return the text that lists the player codes; `python -m agents --help` shows it below the verbs."""
+def list_verbs_and_players() -> str:
+    """Return the help text of `python -m agents`: the verbs, and the codes of players."""
     from agents.registry import help_text  # takes a second
 
-    return help_text()
+    return f"{list_verbs('agents', VERBS)}\n\n{help_text()}"
 
 
 if __name__ == "__main__":
-    sys.exit(run_verb("agents", VERBS, footer=list_players))
+    sys.exit(run_verb("agents", VERBS, help_text=list_verbs_and_players))

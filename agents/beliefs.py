@@ -27,8 +27,7 @@ def compute_beliefs(known: np.ndarray, seat: int, policy: Policy) -> dict[int, H
 
 def _compute_belief(known: np.ndarray, other: int, policy: Policy) -> HiddenCards:
     removed, placed = list_possibilities(known[0], other)
-    prior = np.full(len(placed), 1 / len(placed))
-    return HiddenCards(removed, placed, prior, weigh_possibilities(known, other, removed, placed, policy))
+    return HiddenCards(removed, placed, weigh_possibilities(known, other, removed, placed, policy))
 
 
 def weigh_possibilities(

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -119,3 +120,13 @@ def _has_module(folder: Path, name: str) -> bool:
     """Return whether a folder has a file or a folder for a module of this name."""
     stem = folder / name.partition(".")[0]
     return stem.with_suffix(".py").exists() or stem.is_dir()
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return the kind and the text of an exception in one line, and where in the user's own code it was raised."""
+    root = Path(__file__).parents[1]
+    packages = (root / "agents", root / "felicity_env")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
+    own = [frame for frame in frames if not any(map(Path(frame.filename).is_relative_to, packages))]
+    place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -23,8 +23,7 @@ from agents.policy_file import Layers, load_policy_and_critic
 from agents.policy_player import PolicyPlayer, to_uniforms
 from agents.posterior import draw_worlds
 from agents.search import read_count
-from felicity_env.game import NO_SEAT, NUM_ACTIONS, PASS, PLACE, step
-from felicity_env.kernel import kernel
+from felicity_env.game import NO_SEAT, NUM_ACTIONS, PASS, PLACE, step_all
 from felicity_env.observation import OBSERVATION_VERSION
 from felicity_env.player import View
 from felicity_env.rewards import compute_win_shares
@@ -35,13 +34,6 @@ MOST_CANDIDATES = 6
 WORLDS_AT_ONCE = 16
 MAX_WORLDS = 1_000_000
 MAX_MILLISECONDS = 3_600_000
-
-
-@kernel
-def step_all(states: np.ndarray, actions: np.ndarray) -> None:
-    """Play one action in each of B games, in place."""
-    for k in range(len(states)):
-        step(states[k], actions[k])
 
 
 class Critic(NamedTuple):

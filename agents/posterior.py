@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from felicity_env.game import HIDDEN, NO_CARD, PLACE, State, step
+from felicity_env.game import HIDDEN, NO_CARD, PLACE, State, step_all
 from felicity_env.game_record import Game, initial_states, list_cards
 from felicity_env.information import redact, resample
 from felicity_env.observation import own_slot
@@ -32,12 +32,16 @@ class Policy(Protocol):
 
 
 class HiddenCards(NamedTuple):
-    """Hidden cards that one seat may have: K possibilities with their probabilities."""
+    """Hidden cards that one seat may have: K possibilities, equally likely by the rules, with their probabilities."""
 
     removed: np.ndarray  # int64 [K]: card removed from the seat's set; NO_CARD where none was
     placed: np.ndarray  # int64 [K]: the seat's face-down card, or NOTHING_HIDDEN
-    prior: np.ndarray  # float64 [K]: probability by the rules alone
     posterior: np.ndarray  # float64 [K]: probability after what the seat has done
+
+    @property
+    def prior(self) -> np.ndarray:
+        """Probability of each possibility by the rules alone, float64 [K]."""
+        return np.full(len(self.removed), 1 / len(self.removed))
 
 
 def compute_posteriors(game: Game, seat: int, policy: Policy) -> dict[int, HiddenCards]:
@@ -53,7 +57,7 @@ def _compute_posterior(game: Game, known: State, other: int, policy: Policy) -> 
     removed, placed = list_possibilities(known, other)
     logs = _log_likelihoods(game, other, removed, placed, policy)
     weights = np.exp(logs - logs.max())
-    return HiddenCards(removed, placed, np.full(len(placed), 1 / len(placed)), weights / weights.sum())
+    return HiddenCards(removed, placed, weights / weights.sum())
 
 
 def list_possibilities(known: State, other: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,8 +88,7 @@ def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.nda
             if state.phase == PLACE and state.round_number == last_round and placed[0] != NOTHING_HIDDEN:
                 actions = placed
             logs += np.log(np.maximum(compute_likelihoods(policy, states, actions), np.finfo(float).tiny))
-        for k in range(len(states)):
-            step(states[k], actions[k])
+        step_all(states, actions)
     return logs
 
 

@@ -101,6 +101,7 @@ PLAYERS = {
         options=dict.fromkeys(("seconds", "attempts", "temperature", "tokens", "parallel", "log"), True),
     ),
 }
+SEARCHES = ("mc", "ismcts")  # names of searches by playouts
 SERVERS = ("chat",)  # names of players that ask a server
 
 
@@ -267,11 +268,9 @@ def list_files(*codes: str) -> list[Path]:
     return sorted(path for path in paths if path.exists() and not {*path.resolve().parents} & {*packages})
 
 
-def is_search(*codes: str) -> bool:
-    """Return whether at least one of the player codes names a search, or a language model; both are slow."""
-    slow = ("agents.search", "agents.policy_search", "agents.chat.player")
-    searches = {name for name, entry in PLAYERS.items() if entry.module in slow}
-    return any(code.split(":")[0] in searches for code in codes)
+def is_slow(*codes: str) -> bool:
+    """Return whether at least one of the player codes names a search or a language model, which are slow."""
+    return any(code.split(":")[0] in (*SEARCHES, "net+search", *SERVERS) for code in codes)
 
 
 class Identity(NamedTuple):

@@ -8,7 +8,7 @@ if __name__ == "__main__":
 import sys
 from collections.abc import Sequence
 
-from agents.tools.command import USAGE_ERROR, run_verb
+from agents.tools.command import run_verb
 from agents.tools.options import format_rows
 from experiments.questions import GROUPS, QUESTIONS
 
@@ -18,11 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     arguments: words after `python -m experiments`; by default those of the command line.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help"):
-        print(list_questions())
-        return 0 if words else USAGE_ERROR
-    return run_verb("experiments", QUESTIONS, words)
+    return run_verb("experiments", QUESTIONS, arguments, help_text=list_questions)
 
 
 def list_questions() -> str:

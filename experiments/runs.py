@@ -127,7 +127,7 @@ def _train_on_cluster(runs: Sequence[tuple[Path, Config]], workers: int, ray: st
     """
     missing = [(folder, config) for folder, config in runs if not _is_finished(folder, config)]
     tasks = [RunTask(folder, config, pack(folder)) for folder, config in missing]
-    codes = {code for _, config in missing for code in (*config.weights, *config.against)} - {"self", "past"}
+    codes = {code for _, config in missing for code in (*config.opponent_codes, *config.against)}
     starts = [Path(config.init.removeprefix("net:")) for _, config in missing if config.init]
     files = [*list_files(*sorted(codes)), *starts]
     given_up = []

@@ -507,6 +507,13 @@ def step(state: State, action: int) -> None:
 
 
 @kernel
+def step_all(states: np.ndarray, actions: np.ndarray) -> None:
+    """Play one legal action in each of B games, in place. states: STATE [B]. actions: int64 [B]."""
+    for k in range(len(states)):
+        step(states[k], actions[k])
+
+
+@kernel
 def is_legal(state: State, action: int) -> bool:
     """Return whether `action` (any integer) is legal for the acting seat (R3.1, R4.3, R4.4, R4.8)."""
     if state.phase == PLACE:

@@ -6,12 +6,13 @@ from argparse import ArgumentParser
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from agents.arena.evaluate import build_tables
+from agents.arena.report import build_pair_tables
 from agents.checkpoint_file import list_checkpoints
 from agents.policy_file import policy_json_path
 from agents.tools.command import python_command
@@ -124,7 +125,7 @@ def _resume(given: Config, total: int | None, console: Console) -> Trainer:
     threads = given.threads or (config.threads and min(config.threads, MAX_THREADS))
     config = replace(config, threads=threads, total_timesteps=total or before, **_take_from_command(given, config))
     trainer = _create_trainer(config, folder)
-    report = lambda text: _print(console, text)  # noqa: E731
+    report = partial(_print, console)
     if list_checkpoints(folder) or policy_json_path(folder).exists():
         trainer.restore(report)
     else:
@@ -202,7 +203,7 @@ def _learn(trainer: Trainer, console: Console) -> int:
         _print(console, f"evaluate:   {python_command('agents')} evaluate {quoted}")
         return INTERRUPTED
     _print(console, "evaluating ...")
-    with report_waiting("evaluating", lambda text: _print(console, text)):
+    with report_waiting("evaluating", partial(_print, console)):
         results = run.finish(trainer.layers(), trainer.critic_layers(), trainer.timesteps)
     return _show_results(trainer, results, console)
 
@@ -214,7 +215,7 @@ def _show_results(trainer: Trainer, results: list[dict[str, Any]], console: Cons
         for result in results
         for code, win_share in result["win_share"].items()
     ]
-    console.print(build_tables(pairs))
+    console.print(build_pair_tables(pairs))
     quoted = shlex.quote(str(folder))
     _print(console, f"the policy plays as  net:{folder}")
     search = "--against mc:100 --num-deals 50"  # minutes; search players are slow

@@ -169,9 +169,8 @@ class Config(SeveralSetups):
         malformed = " ".join(text for text in self.mix if not _WEIGHT.fullmatch(text))
         form = "--mix needs entries NAME=WEIGHT, separated by blanks, with weights of 0 or more"
         require(not malformed, f"{form}, not {malformed}")
-        for name in self.weights:
-            if name not in self.sources:
-                self._check_opponent(name)
+        for code in self.opponent_codes:
+            self._check_opponent(code)
         require(len(self.weights) == len(self.mix), "--mix names a player twice")
         require(sum(self.weights.values()) > 0, "--mix needs a weight above 0")
 
@@ -199,6 +198,11 @@ class Config(SeveralSetups):
     def weights(self) -> dict[str, float]:
         """Weight of each opponent in training, {name: weight}, read from the setting `mix`."""
         return {name: float(weight) for name, weight in (text.rsplit("=", 1) for text in self.mix)}
+
+    @property
+    def opponent_codes(self) -> list[str]:
+        """Codes of the players among the opponents in training, without words such as `self`."""
+        return [name for name in self.weights if name not in self.sources]
 
     def compute_schedule(self, timesteps: int) -> dict[str, float]:
         """Return the settings that change in the course of training, {name: value after `timesteps` decisions}.

@@ -1,4 +1,4 @@
-"""Games and rollouts of a training run that stay on a GPU, with players that are compiled in the other seats.
+"""Games and rollouts of a training run that stay on a GPU, with compiled players in the other seats.
 
 A rollout keeps states; observations are written anew for each minibatch, because they take six times the memory.
 """

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import agents
-from agents.arena.games import describe_exception
 from agents.compiled import select_compiled
 from agents.network import NetworkPlayer
+from agents.own_code import describe_exception
 from agents.policy_file import Layers
 from agents.registry import is_own
 from felicity_env import Batch, Player, View
@@ -64,6 +64,7 @@ def draw_seats(
     share, opponent = uniform(split(game_seed, _SOURCE)), 0
     while share >= thresholds[opponent]:
         opponent += 1
+    # The seat before the one that is drawn, so that seeds draw the same seats as in earlier versions.
     first = (np.int64(uniform(split(game_seed, _SEAT)) * num_players) - 1) % num_players
     for seat in range(MAX_SEATS):
         earlier = 0  # number of seats that come before this one in a random order
@@ -136,15 +137,23 @@ class OpponentPool:
         All seats of a game learn, or only one seat learns; see `draw_seating`.
         """
         num_players = batch.num_players.astype(np.int64)
-        seating = lambda indices: self.draw_seating(batch.game_seeds[indices], num_players[indices])  # noqa: E731
-        games = LearningGames(batch, self.players, seating=seating, compiled=select_compiled(self.players))
+        games = LearningGames(
+            batch,
+            self.players,
+            seating=lambda indices: self.draw_seating(batch.game_seeds[indices], num_players[indices]),
+            compiled=select_compiled(self.players),
+        )
         games.begin()
         return games
 
     def begin_single_learner_games(self, batch: Batch) -> SingleLearnerGames:
         """Begin the games of a batch with one learner and drawn opponents in each game, and return the games."""
-        opponents = lambda indices: self.draw_opponents(batch.game_seeds[indices])  # noqa: E731
-        return SingleLearnerGames(batch, self.players, opponents=opponents, compiled=select_compiled(self.players))
+        return SingleLearnerGames(
+            batch,
+            self.players,
+            opponents=lambda indices: self.draw_opponents(batch.game_seeds[indices]),
+            compiled=select_compiled(self.players),
+        )
 
     def update(self, policy: NetworkPlayer) -> None:
         """Set the learner's current policy, which plays as the opponent "self".

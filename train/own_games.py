@@ -14,7 +14,10 @@ from train.sampling import sample
 
 
 class OwnGames:
-    """Games of a training run that the learner plays itself. config: settings of the run. threads: of a step."""
+    """Games of a training run that the learner plays itself.
+
+    config: settings of the run. threads: number of threads that play one step.
+    """
 
     def __init__(self, config: Any, threads: int) -> None:
         self.batch = create_games(Batch, config, seed=game_seed(config.seed, GAMES_STREAM, 0), threads=threads)

@@ -98,10 +98,6 @@ class SelfplayConfig(Config):
     """Measure and keep the policy with the mean of the weights over about the last tenth of training, not the last."""
     max_grad_norm: float = 0.5
     """Largest norm of a gradient; a gradient with a larger norm is scaled down to it."""
-    vf_coef: float = 1.0
-    """Weight of the value loss, which matters only through the norm of the joint gradient of both networks."""
-    save_every: int = 20
-    """Number of updates between two checkpoints; a run that is killed loses at most these updates."""
     shards: int = 0
     """Number of parts of the games that workers play; the learner only learns. What is learned depends on this number,
     not on the workers. With 0 the learner plays by itself."""
@@ -115,9 +111,8 @@ class SelfplayConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self, "max_grad_norm", "save_every")
-        check_not_negative(self, "kl_coef", "vf_coef")
-        check_not_negative(self, "bidding_coef", "bidding_coef_end", "placing_coef", "placing_coef_end")
+        check_positive(self, "max_grad_norm")
+        check_not_negative(self, "kl_coef", "bidding_coef", "bidding_coef_end", "placing_coef", "placing_coef_end")
         known = " or ".join(map(str, LAYOUTS))
         require(self.observation_version in LAYOUTS, f"--observation-version must be {known}")
         require(self.prior in PRIORS, f"--prior must be one of {', '.join(PRIORS)}, not {self.prior}")
@@ -163,7 +158,8 @@ class SelfplayTrainer(Trainer):
         self._graphed_step = GraphedFunction(self.optimize_minibatch)
         self._seconds_an_iteration = 0.0
         self._games_to_save = self.games.clone()  # as they were at the beginning of the iteration
-        self._expected, self._play_share = float(config.rollout_size), 0.3  # decisions and work of an iteration
+        self._expected = float(config.rollout_size)  # decisions of an iteration
+        self._play_share = 0.3  # part of the time of an iteration in which games are played
         self._show_part: Callable[[float], Any] = lambda part: None  # shows which part of an iteration is done
         self._is_stopped: Callable[[], bool] = lambda: False
 
@@ -225,7 +221,7 @@ class SelfplayTrainer(Trainer):
                     logger.dump(self.timesteps)
                 progress.advance_to(self.timesteps)
                 self._measure_if_due(progress, interrupt, logger)
-                if self.updates % self.config.save_every == 0 or self.run.is_save_due():
+                if self.run.is_save_due():
                     self.save()
         finally:
             self.games.close()
@@ -378,7 +374,7 @@ class SelfplayTrainer(Trainer):
         """
         with self._mixed_precision():
             terms = self._compute_terms_fast(minibatch, schedule)
-        loss = terms["policy_gradient_loss"] + self.config.vf_coef * terms["value_loss"] + terms["prior_loss"]
+        loss = terms["policy_gradient_loss"] + terms["value_loss"] + terms["prior_loss"]
         if self.config.kl_coef:
             loss = loss + self.config.kl_coef * terms["kl_loss"]
         return loss, terms

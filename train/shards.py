@@ -23,7 +23,7 @@ from felicity_env import Batch, game_seed
 from felicity_env.learners import LearningGames
 from train.config import Config
 from train.networks import ACTIVATION, copy_layers
-from train.opponents import PAST, SELF, OpponentPool
+from train.opponents import OpponentPool
 from train.rollout import GAMES_STREAM, Learner, Rollout, create_games
 from train.sampling import sample
 
@@ -43,7 +43,8 @@ class PlayedShard(NamedTuple):
     """Record of what was played in a shard: T decisions of learners in each of B games.
 
     actions: uint8 [T, B]. log_probabilities: float32 [T, B]. others: uint8, actions of players that are not compiled,
-    in the order in which the games ask for them. digest: of the state of the games at the end.
+    in the order in which the games ask for them. digest: digest of the states of the
+    games at the end.
     """
 
     actions: np.ndarray
@@ -126,8 +127,7 @@ class ShardedGames:
         self.shards = [Shard(config, number, config.num_envs // config.shards) for number in range(config.shards)]
         self.layers: Layers | None = None  # with which the next rollout is played
         self._settings = json.dumps(config.to_json())
-        names = [name for name in config.weights if name not in (SELF, PAST)]
-        self._pool = open_pool(config.workers, config.ray, list_files(*names))
+        self._pool = open_pool(config.workers, config.ray, list_files(*config.opponent_codes))
         self._tasks: Tasks[ShardTask, PlayedShard] = Tasks(self._pool, play_shard)
 
     def begin(self, layers: Layers) -> None:

@@ -1,4 +1,4 @@
-"""Blame for parts of matches that were given up, because a player ended its process: which player was it?
+"""Find the player to blame for parts of matches that were given up because a player ended its process.
 
 Suspects are the players of a part that run a user's own code. A part with one suspect gives that one away. Of several
 suspects, the one is blamed that is a suspect in more of these parts than the others. It explains all parts in which it

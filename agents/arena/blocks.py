@@ -139,7 +139,7 @@ def play_blocks(
 
     An illegal action, or one that takes too long, forfeits its game: the game stops, the offender ranks last with a win
     share of 0, and the other players share the victory. Raises `PlayerError`, with the index of the player, if a player
-    raises an exception, and `TypeError` if it is none.
+    raises an exception, and `TypeError` if an object has no method `act`.
     """
     for player in players:
         if not callable(getattr(player, "act", None)):
@@ -171,18 +171,17 @@ def seat_games(
     return Games(setup, states, streams, seating, seconds=seconds), seats
 
 
-def estimate_measures(blocks: Blocks, players: Sequence[int]) -> dict[str, Any]:
-    """Estimate the mean of each measure over the players with the given indices; return {measure: estimate}.
+def estimate_measures(*players: tuple[Blocks, int]) -> dict[str, Any]:
+    """Estimate the mean of each measure over players, each given by blocks and its index there.
 
-    An estimate is a dictionary of the fields of `Estimate`: value, interval, and number of blocks.
+    The blocks must be of the same deals. Returns {measure: estimate}, where an estimate is a dictionary of the fields
+    of `Estimate`: value, interval, and number of blocks.
     """
-    means = {name: np.mean([blocks.block_means(player, name) for player in players], axis=0) for name in MEASURES}
-    return {name: estimate_measure(name, values) for name, values in means.items()}
-
-
-def estimate_measure(name: str, values: np.ndarray) -> dict[str, Any]:
-    """Estimate the mean of a measure over N blocks, given its name and its values [N]; return a dictionary for JSON."""
-    return asdict(estimate_share(values) if name == "win_share" else estimate_mean(values))
+    means = {name: np.mean([blocks.block_means(k, name) for blocks, k in players], axis=0) for name in MEASURES}
+    return {
+        name: asdict(estimate_share(values) if name == "win_share" else estimate_mean(values))
+        for name, values in means.items()
+    }
 
 
 @kernel

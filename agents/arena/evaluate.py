@@ -16,16 +16,14 @@ from typing import Annotated, Any
 
 import numpy as np
 import tyro
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
-from rich.table import Table
+from rich.console import Console
 
 from agents.arena.blocks import Blocks
 from agents.arena.clock import Report
 from agents.arena.estimates import Look, SequentialTest
 from agents.arena.matches import Failure, Match, MatchResults, play_matches, play_part, summarize_pair
 from agents.arena.parts import Part, list_parts
-from agents.arena.report import print_failures
+from agents.arena.report import build_pair_tables, print_failures
 from agents.checkpoint_file import SUFFIX
 from agents.registry import PLAYERS, Identity, check_players, identify_player, make, shorten_codes
 from agents.tasks.options import Workers
@@ -141,42 +139,6 @@ def measure_player(config: Config, folder: Path, console: Console) -> dict[str, 
     return {"pairs": pairs, "failures": failures, "forfeits": results.list_forfeits()}
 
 
-def build_tables(pairs: Sequence[dict[str, Any]]) -> Group:
-    """Build a table for the terminal for each setup: win share (and margin) of one player against copies of another.
-
-    They fit into 80 columns; long codes of players are shortened.
-    """
-    names = shorten_codes({code for pair in pairs for code in (pair["one"], pair["rest"])})
-    setups = dict.fromkeys(pair["setup"] for pair in pairs)
-    return Group(*(_build_table([pair for pair in pairs if pair["setup"] == setup], names) for setup in setups))
-
-
-def _build_table(pairs: Sequence[dict[str, Any]], names: Mapping[str, str]) -> Table:
-    """Build the table of a setup. names: short name of each player, {code: name}."""
-    deals = " or ".join(map(str, sorted({pair["measures"]["win_share"]["blocks"] for pair in pairs})))
-    title = f"Win share of one against the rest, 95 % interval, {deals} deals, {pairs[0]['setup']}"
-    has_margin = all("margin" in pair["measures"] for pair in pairs)
-    style: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
-    table = Table(title=title, title_justify="left", min_width=min(len(title), 80), **style)
-    for column in ["one", "the rest", "win share", "interval", "par", *(["margin"] if has_margin else [])]:
-        is_name = column in ("one", "the rest")
-        table.add_column(column, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold")
-    for pair in pairs:
-        win_share = pair["measures"]["win_share"]
-        figures = [f"{win_share['value']:.3f}", f"{win_share['low']:.3f}-{win_share['high']:.3f}", f"{pair['par']:.3f}"]
-        margin = [f"{pair['measures']['margin']['value']:+.1f}"] if has_margin else []
-        table.add_row(names[pair["one"]], name_rest(pair, names[pair["rest"]]), *figures, *margin)
-    return table
-
-
-def name_rest(pair: dict[str, Any], name: str) -> str:
-    """Return the text that stands for the opponents of a single player in tables, such as `3 x ev`.
-
-    pair: result as `summarize_pair` returns it. name: name of the player whose copies they are.
-    """
-    return f"{pair['num_players'] - 1} x {name}"
-
-
 def compare_players(
     matches: Sequence[Match], players: Mapping[str, Identity], config: Config, report: Report
 ) -> tuple[Look, MatchResults]:
@@ -260,7 +222,7 @@ def evaluate_player(config: Config, console: Console) -> dict[str, Any]:
         with TemporaryDirectory() as scratch:
             results = measure_player(config, config.out or Path(scratch) / "parts", console)
         if results["pairs"]:
-            console.print(build_tables(results["pairs"]))
+            console.print(build_pair_tables(results["pairs"]))
     if config.out:
         config.out.mkdir(parents=True, exist_ok=True)
         path = config.out / name

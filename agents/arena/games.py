@@ -4,16 +4,15 @@ A game has two independent sources of chance: its deal, and a seed from which th
 are derived (`random_stream.decision_seed`). So the choice of players changes neither the deal nor the random bits.
 """
 
-import traceback
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from agents.arena.time_limit import TimeLimitExceeded, limit_time
 from agents.compiled import select_compiled
+from agents.own_code import describe_exception
 from felicity_env.batch import Batch
 from felicity_env.game import (
     AUCTION,
@@ -58,7 +57,7 @@ ROUND = np.dtype(
 
 
 TOO_LONG, ILLEGAL = "taking too long", "an illegal action"
-GAMES_AT_ONCE = 16  # with a time limit: if a player hangs, so many limits pass before it is asked about each game alone
+GAMES_AT_ONCE = 16  # a player that hangs is noticed after so many time limits; then it is asked game by game
 LATE_IN_A_ROW = 20  # decisions after which a player is given up: one that hangs would take hours for all of its games
 
 
@@ -215,16 +214,6 @@ class Games:
         state = self.states[index]
         turn = "" if is_terminal(state) else f"# seat {state.seat} to act: {legal_text(state)}{what}\n"
         return dumps(self.batch.game(index)) + turn
-
-
-def describe_exception(error: BaseException) -> str:
-    """Return the kind and the text of an exception in one line, and where in the user's own code it was raised."""
-    root = Path(__file__).parents[2]
-    packages = (root / "agents", root / "felicity_env")
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
-    own = [frame for frame in frames if not any(map(Path(frame.filename).is_relative_to, packages))]
-    place = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
-    return f"{type(error).__name__}: {error}{place}"
 
 
 @kernel

@@ -13,7 +13,7 @@ from agents.arena.blocks import Blocks, estimate_measures, play_blocks
 from agents.arena.clock import Clock, Report
 from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
-from agents.registry import PLAYERS, identify_weights, list_files, make, name_player
+from agents.registry import identify_weights, list_files, make, name_player
 from agents.tasks.run import Outcome, run_tasks
 from agents.tools.command import print_error
 from agents.tools.files import UserError
@@ -21,8 +21,6 @@ from felicity_env.game import Setup
 from felicity_env.player import Player
 from felicity_env.random_stream import game_seed
 from felicity_env.setups import describe_setup, setup_name
-
-SEARCHES = tuple(code for code, entry in PLAYERS.items() if entry.module == "agents.search")
 
 
 class Failure(NamedTuple):
@@ -75,7 +73,7 @@ def win_shares_against_copies(
 def summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
     """Return the measures of the single player in a match against copies of another, as a dictionary for JSON."""
     names = {"one": match.codes[0], "rest": match.codes[1], "par": 1 / match.setup.seats}
-    return describe_setup(match.setup) | names | {"measures": estimate_measures(blocks, [0])}
+    return describe_setup(match.setup) | names | {"measures": estimate_measures((blocks, 0))}
 
 
 # --- playing ----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from agents.arena.blocks import Blocks
 from agents.arena.estimates import Estimate, estimate_mean, linearise_ratio
 from agents.arena.matches import MatchResults
+from agents.arena.report import list_pairs, list_players
 from agents.tools.files import write_atomically
 from felicity_env.setups import setup_name
 
@@ -41,8 +42,8 @@ def _create_panels(results: dict[str, Any], *, height: float) -> tuple[Figure, l
     axes = figure.subplots(1, len(setups), squeeze=False)
     panels = []
     for axis, setup in zip(axes[0], setups, strict=True):
-        pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
-        panels.append(_Panel(axis, setup, pairs[0]["num_players"], list(dict.fromkeys(pair["one"] for pair in pairs))))
+        pairs = list_pairs(results, setup)
+        panels.append(_Panel(axis, setup, pairs[0]["num_players"], list_players(pairs)))
         axis.set(title=setup)
         axis.grid(alpha=0.3)
     return figure, panels

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Group
 from rich.table import Table
 
 from agents.arena.matches import MatchResults
@@ -52,7 +53,7 @@ def _rename(values: Any, names: Mapping[str, str]) -> Any:
     return names.get(values, values) if isinstance(values, str) else values
 
 
-def build_tables(results: dict[str, Any]) -> Iterator[Table | str]:
+def build_tournament_tables(results: dict[str, Any]) -> Iterator[Table | str]:
     """Yield titles and tables for the terminal: the ratings and the cross table of win shares in each setup.
 
     If there are more than MAX_COLUMNS players, a sentence says where the cross table is.
@@ -69,8 +70,9 @@ def build_tables(results: dict[str, Any]) -> Iterator[Table | str]:
         if len(names) > MAX_COLUMNS:
             yield f"The cross table of these {len(names)} players is in report.md."
         else:
-            seats, par = next((p["num_players"], p["par"]) for p in results["pairs"] if p["setup"] == setup)
-            yield f"Win share of one (row) against {seats - 1} copies of another (column), par {par:.3f}"
+            pair = list_pairs(results, setup)[0]
+            copies = f"{pair['num_players'] - 1} copies of another (column)"
+            yield f"Win share of one (row) against {copies}, par {pair['par']:.3f}"
             yield _build_cross_table(results, setup, names)
 
 
@@ -80,8 +82,7 @@ def _build_cross_table(results: dict[str, Any], setup: str, names: Mapping[str, 
     If the names do not fit into 80 columns as headings, the players are numbered.
     """
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    win_shares = list_win_shares(results, setup)
-    codes = list(dict.fromkeys(one for one, _ in win_shares))
+    win_shares, codes = list_win_shares(results, setup), list_players(list_pairs(results, setup))
     headings = [names[code] for code in codes]
     is_wide = max(map(len, headings)) + sum(max(len(name), 5) + 2 for name in headings) > 78
     rows = [f"{k}  {name}" if is_wide else name for k, name in enumerate(headings, 1)]
@@ -94,14 +95,42 @@ def _build_cross_table(results: dict[str, Any], setup: str, names: Mapping[str, 
     return table
 
 
+def build_pair_tables(pairs: Sequence[dict[str, Any]]) -> Group:
+    """Build a table for the terminal for each setup: win share (and margin) of one player against copies of another.
+
+    They fit into 80 columns; long codes of players are shortened.
+    """
+    names = shorten_codes({code for pair in pairs for code in (pair["one"], pair["rest"])})
+    setups = dict.fromkeys(pair["setup"] for pair in pairs)
+    return Group(*(_build_pair_table([pair for pair in pairs if pair["setup"] == setup], names) for setup in setups))
+
+
+def _build_pair_table(pairs: Sequence[dict[str, Any]], names: Mapping[str, str]) -> Table:
+    """Build the table of a setup. names: short name of each player, {code: name}."""
+    deals = " or ".join(map(str, sorted({pair["measures"]["win_share"]["blocks"] for pair in pairs})))
+    title = f"Win share of one against the rest, 95 % interval, {deals} deals, {pairs[0]['setup']}"
+    has_margin = all("margin" in pair["measures"] for pair in pairs)
+    style: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
+    table = Table(title=title, title_justify="left", min_width=min(len(title), 80), **style)
+    for column in ["one", "the rest", "win share", "interval", "par", *(["margin"] if has_margin else [])]:
+        is_name = column in ("one", "the rest")
+        table.add_column(column, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold")
+    for pair in pairs:
+        rest = f"{pair['num_players'] - 1} x {names[pair['rest']]}"
+        win_share = pair["measures"]["win_share"]
+        figures = [f"{win_share['value']:.3f}", f"{win_share['low']:.3f}-{win_share['high']:.3f}", f"{pair['par']:.3f}"]
+        margin = [f"{pair['measures']['margin']['value']:+.1f}"] if has_margin else []
+        table.add_row(names[pair["one"]], rest, *figures, *margin)
+    return table
+
+
 def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> str:
     """Return the report of a tournament as Markdown; `content` is the content of its `result.json`.
 
     plots: names of the plots in the same folder, without ".png".
     """
     results, config = content["results"], content["config"]
-    players = list(dict.fromkeys(pair["one"] for pair in results["pairs"]))
-    head = f"# Tournament of {', '.join(f'`{code}`' for code in players)}"
+    head = f"# Tournament of {', '.join(f'`{code}`' for code in list_players(results['pairs']))}"
     slow = "" if config["search_deals"] is None else f" ({config['search_deals']} with a search or a language model)"
     method = (
         f"One player against copies of another: {config['num_deals']} deals for each pair{slow}, each under all "
@@ -111,7 +140,7 @@ def render_report(content: dict[str, Any], *, plots: Collection[str] = ()) -> st
     parts = [head, method, *map(_render_failure, results["failures"])]
     parts += [_quote_game(sentence) for sentence in describe_forfeits(results["forfeits"])]
     for setup, points in results["ratings"].items():
-        num_players = next(pair["num_players"] for pair in results["pairs"] if pair["setup"] == setup)
+        num_players = list_pairs(results, setup)[0]["num_players"]
         parts += [f"## {setup} ({num_players} players)", *_define_setup(setup, content)]
         parts += [render_ratings(points), f"Ratings: {describe_zero(points)}."]
         parts += [render_cross_table(results, setup)]
@@ -154,16 +183,25 @@ def describe_zero(points: Collection[str]) -> str:
     return "anchor has 0" if "anchor" in points else "the mean of all players is 0, because anchor is not among them"
 
 
+def list_pairs(results: dict[str, Any], setup: str) -> list[dict[str, Any]]:
+    """List the results of one player alone against copies of another in a setup, given by its name."""
+    return [pair for pair in results["pairs"] if pair["setup"] == setup]
+
+
+def list_players(pairs: Sequence[dict[str, Any]]) -> list[str]:
+    """List the players that are alone in the given results, in their order, each once."""
+    return list(dict.fromkeys(pair["one"] for pair in pairs))
+
+
 def list_win_shares(results: dict[str, Any], setup: str) -> dict[tuple[str, str], dict[str, float]]:
     """Return the win share of each player alone against copies of another, as {(player, other): win share}."""
-    pairs = (pair for pair in results["pairs"] if pair["setup"] == setup)
-    return {(pair["one"], pair["rest"]): pair["measures"]["win_share"] for pair in pairs}
+    return {(pair["one"], pair["rest"]): pair["measures"]["win_share"] for pair in list_pairs(results, setup)}
 
 
 def render_cross_table(results: dict[str, Any], setup: str) -> str:
     """Return a Markdown table: win share of each player (row) alone against copies of each other player (column)."""
-    pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
-    codes, win_shares = list(dict.fromkeys(pair["one"] for pair in pairs)), list_win_shares(results, setup)
+    pairs = list_pairs(results, setup)
+    codes, win_shares = list_players(pairs), list_win_shares(results, setup)
     cells = {pair: f"{win_share['value']:.3f}" for pair, win_share in win_shares.items()}
     rows = [(f"`{one}`", *(cells.get((one, rest), "") for rest in codes)) for one in codes]
     head = (f"player (row) against {pairs[0]['num_players'] - 1} copies of (column)", *(f"`{code}`" for code in codes))
@@ -172,7 +210,7 @@ def render_cross_table(results: dict[str, Any], setup: str) -> str:
 
 def render_pairs(results: dict[str, Any], setup: str) -> str:
     """Return a Markdown table of all measures of each player alone against copies of each other player."""
-    pairs = [pair for pair in results["pairs"] if pair["setup"] == setup]
+    pairs = list_pairs(results, setup)
     rows = [(f"`{pair['one']}`", f"`{pair['rest']}`", *_format_measures(pair["measures"])) for pair in pairs]
     return format_table((setup, f"against {pairs[0]['num_players'] - 1} copies of", *_COLUMNS), rows)
 

@@ -17,12 +17,12 @@ import numpy as np
 from rich.console import Console
 
 from agents.arena import report
-from agents.arena.blocks import MEASURES, Blocks, estimate_measure, estimate_measures
+from agents.arena.blocks import Blocks, estimate_measures
 from agents.arena.bots import read_bots
 from agents.arena.estimates import compare_paired, estimate_share
 from agents.arena.matches import Failure, Match, MatchResults, play_matches, summarize_pair
 from agents.arena.ratings import fit_ratings
-from agents.registry import check_players, is_search
+from agents.registry import check_players, is_slow
 from agents.tasks.options import Workers
 from agents.tools.command import print_error
 from agents.tools.files import write_json
@@ -50,7 +50,7 @@ class Config(Workers, TimeLimit, SeveralSetups):
     num_deals: int = 500
     """Number of deals for each pair, each played in every rotation of the seats; more give narrower intervals."""
     search_deals: int | None = None
-    """Number of deals for each pair with a search player (mc, ismcts), which is slow. Default: that of --num-deals."""
+    """Number of deals for each pair with a search or a language model, which are slow. Default: that of --num-deals."""
     mixed_deals: int = 50
     """Number of deals for each mixed table, at which all players differ; 0 plays no mixed tables."""
     seed: int = 0
@@ -84,7 +84,7 @@ def list_matches(config: Config) -> dict[Match, int]:
     search_deals = config.num_deals if config.search_deals is None else config.search_deals
     for setup in config.setups:
         for one, rest in permutations(config.entrants, 2):
-            matches[Match.one_against(one, rest, setup)] = search_deals if is_search(one, rest) else config.num_deals
+            matches[Match.one_against(one, rest, setup)] = search_deals if is_slow(one, rest) else config.num_deals
         has_mixed = config.mixed_deals and setup.seats > 2  # with two seats every table is a pair
         for table in combinations(sorted(config.entrants), setup.seats) if has_mixed else ():
             matches[Match(table, setup)] = config.mixed_deals
@@ -115,7 +115,7 @@ def _summarize_pair(match: Match, blocks: Blocks) -> dict[str, Any]:
     """
     return {
         **summarize_pair(match, blocks),
-        "measures_of_rest": estimate_measures(blocks, range(1, match.setup.seats)),
+        "measures_of_rest": estimate_measures(*((blocks, k) for k in range(1, match.setup.seats))),
         "win_share_by_position": [asdict(estimate_share(values)) for values in blocks.block_means_by_position(0).T],
     }
 
@@ -126,8 +126,7 @@ def measure_mixed(results: MatchResults, setup: Setup) -> dict[str, Any]:
     estimates = {}
     for code in sorted({code for match in tables for code in match.codes}):
         seats = [(blocks, match.codes.index(code)) for match, blocks in tables.items() if code in match.codes]
-        means = {name: np.mean([blocks.block_means(k, name) for blocks, k in seats], axis=0) for name in MEASURES}
-        estimates[code] = {name: estimate_measure(name, values) for name, values in means.items()}
+        estimates[code] = estimate_measures(*seats)
     return estimates
 
 
@@ -201,7 +200,7 @@ def main(config: Config) -> int:
     """Play the tournament and print which players failed; return 1 if any did, else 0."""
     console = Console()
     results = play_tournament(config, console)[1]["results"]
-    for part in report.build_tables(results):
+    for part in report.build_tournament_tables(results):
         console.print(part, highlight=False)
     console.print(f"wrote result.json, report.md and plots to {config.out}", highlight=False, soft_wrap=True)
     return report.print_failures(results["failures"], results["forfeits"])

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from agents.data.play import play_games
 from agents.policy_player import PolicyPlayer
-from agents.registry import check_players, identify_player, is_search, list_files, make
+from agents.registry import check_players, identify_player, is_slow, list_files, make
 from agents.tasks.options import Workers
 from agents.tasks.run import run_tasks
 from agents.tools.command import print_error
@@ -120,7 +120,7 @@ def _play(config: Config) -> Dataset:
 
 def _play_parts(config: Config, first: int) -> Iterator[Dataset]:
     """Play the games from number `first` on, and yield them in parts, in order."""
-    size = GAMES_A_SLOW_PART if is_search(*config.players) else GAMES_A_PART
+    size = GAMES_A_SLOW_PART if is_slow(*config.players) else GAMES_A_PART
     starts = range(first, config.num_games, size)
     tasks = (
         GamesTask(

@@ -15,10 +15,10 @@ import numpy as np
 from agents.arena.estimates import Estimate, estimate_differences, estimate_share
 from agents.arena.games import Games
 from agents.policy_player import PolicyPlayer
-from agents.policy_search import list_candidates, step_all
+from agents.policy_search import list_candidates
 from agents.posterior import HiddenCards, compute_posteriors, draw_worlds, view_states
 from agents.registry import make
-from felicity_env.game import NO_SEAT, NUM_CARDS, State
+from felicity_env.game import NO_SEAT, NUM_CARDS, State, step_all
 from felicity_env.game_record import Game
 from felicity_env.random_stream import game_seed
 from felicity_env.rewards import compute_win_shares

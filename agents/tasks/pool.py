@@ -32,7 +32,7 @@ class Pool(Protocol):
         ...
 
     def share(self, value: Any) -> Any:
-        """Return what stands for a value among the arguments of `submit`, so that it is sent to a node only once."""
+        """Return a handle for a value that many tasks take as an argument; the value is sent to each node only once."""
         ...
 
     def submit(self, number: int, function: Callable[..., Any], *arguments: Any) -> None:

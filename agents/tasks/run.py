@@ -1,4 +1,4 @@
-"""Run many tasks on many workers: lost ones again, and one that ends its worker three times not any more.
+"""Run tasks on a pool of workers; repeat those that are lost, and give up a task that has ended its worker three times.
 
 A task must be a pure function of its arguments: it may run anywhere, and twice.
 """

@@ -32,15 +32,16 @@ def run_verb(
     verbs: Mapping[str, Verb],
     arguments: Sequence[str] | None = None,
     *,
-    footer: Callable[[], str] | None = None,
+    help_text: Callable[[], str] | None = None,
 ) -> int:
-    """Run the verb that the first argument names, or list the verbs and `footer()`; return the exit status.
+    """Run the verb that the first argument names, or print `help_text()`; return the exit status.
 
-    program: package of the command, such as "agents". arguments: by default those of the command line.
+    program: package of the command, such as "agents". arguments: by default those of the command line. help_text: by
+    default `list_verbs` of the verbs.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help"):
-        print("\n\n".join([_format_usage(program, verbs), *([footer()] if footer else [])]))
+        print(help_text() if help_text else list_verbs(program, verbs))
         return 0 if words else USAGE_ERROR
     if words[0] not in verbs:
         print_error(f"error: there is no {words[0]!r}; python -m {program} has {', '.join(verbs)}")
@@ -122,6 +123,7 @@ def _advice(config: Any) -> str:
     return f"the same command{' without --fresh' if getattr(config, 'fresh', False) else ''} goes on from here"
 
 
-def _format_usage(program: str, verbs: Mapping[str, Verb]) -> str:
+def list_verbs(program: str, verbs: Mapping[str, Verb]) -> str:
+    """Return the help text of a command: its usage, and a line for each verb."""
     rows = format_rows((name, verb.help) for name, verb in verbs.items())
     return f"usage: python -m {program} VERB [options]   (VERB --help lists them)\n\n{rows}"

@@ -42,7 +42,7 @@ SMALL = SelfplayConfig(
     hidden_sizes=(32,),
     threads=1,
     device="cpu",
-    save_every=1,
+    save_minutes=1e-6,  # after every update
     curve_every=4000,
     curve_deals=2,
     evaluation_deals=2,
@@ -96,7 +96,7 @@ def create_training(folder: Path, seed: int, config: Config) -> list[str]:
     """Create the folder of a small training run if it is missing, and return the command that starts or resumes it."""
     if not folder.exists():
         create_run_folder(replace(SMALL, seed=seed, total_timesteps=config.total_timesteps, out=folder))
-    return [sys.executable, "-m", "train", "--resume", str(folder)]
+    return [sys.executable, "-m", "train", "--resume", str(folder), "--save-minutes", str(SMALL.save_minutes)]
 
 
 def read_training(folder: Path) -> tuple[bytes, list[Any]]:

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from agents.arena.estimates import estimate_share
-from agents.arena.matches import SEARCHES, Match, play_matches
-from agents.registry import check_players
+from agents.arena.matches import Match, play_matches
+from agents.registry import SEARCHES, check_players
 from agents.tasks.options import Workers
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 from rich.console import Console
 
 from agents.arena.blocks import Blocks
-from agents.arena.evaluate import build_tables
-from agents.arena.matches import SEARCHES, Match, play_matches, summarize_pair
-from agents.registry import check_players, is_search
+from agents.arena.matches import Match, play_matches, summarize_pair
+from agents.arena.report import build_pair_tables
+from agents.registry import SEARCHES, check_players, is_slow
 from agents.tasks.options import Workers
 from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
@@ -70,7 +70,7 @@ def list_matches(config: Config) -> dict[Match, int]:
     for other in config.against:
         is_timed = other in SEARCHES
         code = f"{other}:{_read_playouts(other, config)}" if is_timed else other
-        plain = config.search_deals if is_search(config.player, code) else config.num_deals
+        plain = config.search_deals if is_slow(config.player, code) else config.num_deals
         copies, alone = (config.timed_deals, config.lone_deals) if is_timed else (plain, plain)
         matches[Match.one_against(config.player, code, config.chosen_setup)] = copies
         matches[Match.one_against(code, config.player, config.chosen_setup)] = alone
@@ -128,6 +128,6 @@ def main(config: Config) -> None:
     """
     started, console = time.monotonic(), Console()
     results = measure(list_matches(config), config, console)
-    console.print(build_tables(results["pairs"]))
+    console.print(build_pair_tables(results["pairs"]))
     name = f"reference_strength_{setup_name(config.chosen_setup)}"
     write_result(name, config, results, started=started, question="reference-strength")

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from rich.console import Console
 
-from agents.arena.evaluate import build_tables
 from agents.arena.matches import Match
+from agents.arena.report import build_pair_tables
 from agents.registry import check_players
 from agents.tasks.options import Workers
 from agents.tools.seeds import SEEDS
@@ -63,5 +63,5 @@ def main(config: Config) -> None:
     """Play all matches, print the win shares as a table, and store them."""
     started, console = time.monotonic(), Console()
     results = measure(list_matches(config), config, console)
-    console.print(build_tables(results["pairs"]))
+    console.print(build_pair_tables(results["pairs"]))
     write_result(f"strangers_{setup_name(config.chosen_setup)}", config, results, started=started, question="strangers")

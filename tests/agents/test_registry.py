@@ -11,7 +11,7 @@ from agents.compiled import HEURISTICS, CompiledPlayer, heuristic_number
 from agents.mixture import REFERENCE, MixturePlayer
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
-from agents.registry import OWN_PLAYER, PLAYERS, identify_player, is_search, list_files, parse_code, shorten_codes
+from agents.registry import OWN_PLAYER, PLAYERS, identify_player, is_slow, list_files, parse_code, shorten_codes
 from agents.search import MAX_PLAYOUTS, MAX_THREADS, SearchPlayer
 from agents.tools.command import python_command
 from felicity_env import Batch
@@ -266,9 +266,9 @@ def test_a_digest_changes_with_the_weights_of_a_policy(tmp_path):
 
 
 def test_searches_are_known_by_their_codes():
-    assert is_search("ev", "mc:10")
-    assert is_search("ismcts:10,threads=2")
-    assert not is_search(*HEURISTICS, "net")
+    assert is_slow("ev", "mc:10")
+    assert is_slow("ismcts:10,threads=2")
+    assert not is_slow(*HEURISTICS, "net")
 
 
 @pytest.mark.parametrize("code", ["net:" + "a" * 5000, "a" * 5000, "net:" + "a" * 300, "a" * 300, "net:" + "b/" * 400])

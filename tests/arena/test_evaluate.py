@@ -13,7 +13,8 @@ from agents.__main__ import VERBS
 from agents.adapters import from_policy
 from agents.arena import matches
 from agents.arena.blocks import play_blocks as play
-from agents.arena.evaluate import Config, build_tables
+from agents.arena.evaluate import Config
+from agents.arena.report import build_pair_tables
 from agents.policy_file import save_policy
 from agents.tools.command import run_verb
 from felicity_env.game import NUM_ACTIONS, Setup
@@ -54,7 +55,7 @@ def test_the_longest_names_and_numbers_fit_into_eighty_columns():
     measures = {"win_share": share, "margin": {"value": -122.3}}
     pairs = [{**where, "one": one, "rest": rest, "measures": measures} for one, rest in permutations(codes)]
     out = io.StringIO()
-    Console(file=out, width=80).print(build_tables(pairs))
+    Console(file=out, width=80).print(build_pair_tables(pairs))
     rows = [line.strip() for line in out.getvalue().splitlines() if "x net" in line]
     assert [row.split()[:4] for row in rows] == [
         ["net:a-na…letters", "4", "x", "net+sear…onds=50"],

@@ -12,7 +12,8 @@ import pytest
 from agents import Player, make
 from agents.arena import time_limit
 from agents.arena.blocks import MEASURES, Blocks, draw_seats, play_blocks
-from agents.arena.games import PlayerError, describe_exception
+from agents.arena.games import PlayerError
+from agents.own_code import describe_exception
 from felicity_env import View, felicity_v0
 from felicity_env.game import NO_CARD, NO_SEAT, NUM_ACTIONS, PASS, PLACE, State, pass_pays
 from felicity_env.game_record import legal_text

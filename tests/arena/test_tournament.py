@@ -17,7 +17,7 @@ from agents import make
 from agents.__main__ import VERBS
 from agents.arena import matches
 from agents.arena.blocks import play_blocks
-from agents.arena.report import build_tables
+from agents.arena.report import build_tournament_tables
 from agents.tools.command import run_verb
 from felicity_env import Setup, View, game_seed
 from felicity_env.game import PASS
@@ -237,7 +237,7 @@ def test_a_cross_table_of_eight_players_fits_into_eighty_columns(code, heading):
     where = {"setup": "standard-4", "num_players": 4, "par": 0.25}
     pairs = [{**where, "one": a, "rest": b, "measures": {"win_share": estimate}} for a, b in permutations(codes, 2)]
     out = io.StringIO()
-    for part in build_tables({"ratings": {"standard-4": dict.fromkeys(codes, estimate)}, "pairs": pairs}):
+    for part in build_tournament_tables({"ratings": {"standard-4": dict.fromkeys(codes, estimate)}, "pairs": pairs}):
         Console(file=out, width=80).print(part)
     table = [line.split() for line in out.getvalue().split("copies of another")[1].splitlines() if line.strip()]
     assert table[1] == heading

@@ -147,8 +147,7 @@ def test_card_probabilities_leave_out_what_is_no_card():
 
 
 def test_beliefs_are_percent_with_a_dot_where_the_rules_exclude_a_card():
-    prior, posterior = np.array([0.5, 0.5, 0.0]), np.array([0.0, 1.0, 0.0])
-    hidden = HiddenCards(np.array([0, 9, 4]), np.full(3, NOTHING_HIDDEN), prior, posterior)
+    hidden = HiddenCards(np.array([0, 9]), np.full(2, NOTHING_HIDDEN), posterior=np.array([0.0, 1.0]))
     dots = ["."] * 8
     assert list(list_beliefs(hidden)) == [
         ["removed", "rules", "50", *dots, "50"],

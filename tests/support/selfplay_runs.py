@@ -14,7 +14,7 @@ SMALL = {
     "evaluation_deals": 2,
     "total_timesteps": 2000,
     "curve_every": 700,
-    "save_every": 2,
+    "save_minutes": 1e-6,  # after every update
     "device": "cpu",
 }
 QUICK = "--num-envs 16 --num-steps 32 --batch-size 128 --threads 1 --curve-deals 2 --evaluation-deals 2 --device cpu"

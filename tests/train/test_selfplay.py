@@ -133,7 +133,6 @@ def test_the_loss_is_that_of_ppo_with_divergences_from_prior_and_average_compute
         tmp_path,
         precision="float32",
         clip_coef=0.1,
-        vf_coef=0.7,
         kl_coef=0.3,
         prior="e2",
         normalize_advantage=normalize,
@@ -152,7 +151,7 @@ def test_the_loss_is_that_of_ppo_with_divergences_from_prior_and_average_compute
     found = [parts[name].item() for name in (*losses, "approx_kl", "clip_fraction")]
     assert 0 < expected[-1] < 1
     assert found == pytest.approx(expected, rel=1e-4)
-    assert loss.item() == pytest.approx(expected[:4] @ [1, 0.7, 1, 0.3], rel=1e-4)
+    assert loss.item() == pytest.approx(expected[:4] @ [1, 1, 1, 0.3], rel=1e-4)
 
 
 def test_the_explained_variance_is_one_for_a_critic_that_foresees_all_and_none_for_one_that_knows_nothing():

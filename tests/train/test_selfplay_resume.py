@@ -111,19 +111,19 @@ def test_steps_so_few_that_nothing_is_learned_are_refused_before_the_weights_are
 
 
 MOMENTS = [  # function before which the run is killed, and at which of its calls
-    (("agents.tools.files", "os", "fsync"), 7),  # the learning curve is written, but not yet in its place
-    (("agents.tools.files", "os", "replace"), 5),  # a checkpoint, the same
-    (("agents.tools.files", "os", "fsync"), 10),  # a checkpoint has its place
+    (("agents.tools.files", "os", "fsync"), 9),  # the learning curve is written, but not yet in its place
+    (("agents.tools.files", "os", "replace"), 3),  # a checkpoint, the same
+    (("agents.tools.files", "os", "fsync"), 6),  # a checkpoint has its place
     (("train.selfplay", "SelfplayTrainer", "run_iteration"), 2),
 ]
 
 
 def test_a_run_killed_at_any_moment_ends_with_the_weights_and_curve_of_one_that_was_not(complete_run, tmp_path):
-    killed = tmp_path / "killed"
+    killed, often = tmp_path / "killed", ("--save-minutes", "1e-6")  # after every update
     for function, turn in MOMENTS:
-        begin = ["--resume", str(killed)] if killed.exists() else [*options(), "--out", str(killed)]
+        begin = ["--resume", str(killed), *often] if killed.exists() else [*options(), "--out", str(killed)]
         kill_training(function, turn, begin)
-    assert load_checkpoint(killed, report=print).metadata["updates"] == 2
+    assert load_checkpoint(killed, report=print).metadata["updates"] == 3
     assert main(["--resume", str(killed)]) == 0
     assert (killed / "policy.safetensors").read_bytes() == (complete_run / "policy.safetensors").read_bytes()
     assert read_results(killed) == read_results(complete_run)
