@@ -1,7 +1,7 @@
 """Storage of experiment results in JSON files: numbers with the command, settings, commit, versions and machine."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ def store(name: str, content: Mapping[str, Any]) -> Path:
     standard are appended to the name. Save plots of a result beside the returned path.
     """
     setups = content.get("setups", {})
-    name = "_".join([name, *(setup for setup in setups if not setup.startswith("standard-") and setup not in name)])
+    name = name_result(name, setups)
     path = RESULTS / f"{name}.json"
     if not path.exists():
         path = TRIALS / path.name
@@ -50,6 +50,11 @@ def store(name: str, content: Mapping[str, Any]) -> Path:
     write_json(path, content)
     print(f"written to {path}")
     return path
+
+
+def name_result(name: str, setups: Iterable[str]) -> str:
+    """Return the name of a result to which the names of setups that are not standard are appended."""
+    return "_".join([name, *(setup for setup in setups if not setup.startswith("standard-") and setup not in name)])
 
 
 def keep_influential(settings: Mapping[str, Any]) -> dict[str, Any]:

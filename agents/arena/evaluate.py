@@ -19,11 +19,11 @@ import tyro
 from rich.console import Console
 
 from agents.arena.blocks import Blocks
-from agents.arena.clock import Report
 from agents.arena.estimates import Look, SequentialTest
 from agents.arena.matches import Failure, Match, MatchResults, play_matches, play_part, summarize_pair
 from agents.arena.parts import Part, list_parts
 from agents.arena.report import build_pair_tables, print_failures
+from agents.arena.time_left import Report
 from agents.checkpoint_file import SUFFIX
 from agents.registry import PLAYERS, Identity, check_players, identify_player, make, shorten_codes
 from agents.tasks.options import Workers

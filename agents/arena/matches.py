@@ -10,9 +10,9 @@ import numpy as np
 
 from agents.arena.blame import LEAD, describe_suspects, find_culprits, list_unexplained
 from agents.arena.blocks import Blocks, estimate_measures, play_blocks
-from agents.arena.clock import Clock, Report
 from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
+from agents.arena.time_left import Report, TimeLeft
 from agents.registry import identify_weights, list_files, make, name_player
 from agents.tasks.run import Outcome, run_tasks
 from agents.tools.command import print_error
@@ -138,8 +138,8 @@ def play_matches(
         by_match = defaultdict(list)
         for part in parts:
             by_match[part.match].append(part)
-        clock = Clock(missing, len(parts), report)
-        failures = _play_missing(missing, clock, workers=workers, ray=ray, files=list_files(*codes))
+        time_left = TimeLeft(missing, len(parts), report)
+        failures = _play_missing(missing, time_left, workers=workers, ray=ray, files=list_files(*codes))
         blocks = {
             match: Blocks.concatenate([load_part(part) for part in by_match[match]])
             for match in matches
@@ -148,7 +148,7 @@ def play_matches(
     return MatchResults(blocks, list(failures.values()))
 
 
-def _play_missing(missing: Sequence[Part], clock: Clock, **spread: Any) -> dict[str, Failure]:
+def _play_missing(missing: Sequence[Part], time_left: TimeLeft, **spread: Any) -> dict[str, Failure]:
     """Play parts and write their files; return the first failure of each player that failed, by its code.
 
     The parts of a player that has failed are left out from then on. A player also fails by ending its process, if it is
@@ -165,7 +165,7 @@ def _play_missing(missing: Sequence[Part], clock: Clock, **spread: Any) -> dict[
         else:
             given_up.append(outcome)
             failures |= _blame_players(given_up, failures, lead=LEAD)
-        clock.count(outcome.task, outcome.seconds, outcome.workers)
+        time_left.count(outcome.task, outcome.seconds, outcome.workers)
     failures |= _blame_players(given_up, failures, lead=1)
     if unexplained := list_unexplained(given_up, failures):
         raise UserError(_describe_given_up(unexplained))

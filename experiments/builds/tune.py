@@ -27,20 +27,20 @@ from cmaes import CMA
 from rich.progress import Progress
 
 import agents
-from agents import tuned
+from agents import tuned_weights
 from agents.arena.blocks import deal_blocks, list_streams, measure_seats
 from agents.arena.games import Games
-from agents.tools.files import UserError, check_same_settings
+from agents.tools.files import UserError, check_same_settings, write_text
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import SeveralSetups, check_at_least, check_not_negative
 from agents.tuned import WEIGHTS, linear_action
-from experiments.results import read_result, write_result
+from experiments.results import find_result, name_result, write_result
 from felicity_env import Setup, View
 from felicity_env.kernel import kernel
 from felicity_env.random_stream import game_seed
-from felicity_env.setups import SETUPS, setup_name
+from felicity_env.setups import is_setup_name, setup_name
 
-TUNED_WEIGHTS = Path(tuned.__file__).with_name("tuned_weights.py")
+TUNED_WEIGHTS = Path(tuned_weights.__file__)
 START = {  # weights with which the player acts like `ev`
     **{"constant": -1.0, "expected": 1.0, "now": -1.5, "last": 0.5, "final": 1.0, "alone": 1.0},
     **{"card": (-2, -2.2, 0, -0.2, -0.4, -0.6, -0.8, 0.4, -2.4, 0.2), "card_dry": (3, 3, 0, 0, 0, 0, 0, 0, 3, 0)},
@@ -52,8 +52,9 @@ SCALE = {  # a small step of each weight: an effect of about one mouse at a typi
     **{"value_over": 0.3, "value_lead_mice": 0.15, "value_lead_score": 0.15, "value_position": 0.1},
 }
 FINAL = 2**20  # index of the stream of deals that select the best search
-CANDIDATE, RIVAL, HEURISTICS = 0, 1, ("ev", "anchor", "greedy")  # indices of players; rival: from the previous round
-EV, ANCHOR, GREEDY, MIXED = 2, 3, 4, -1  # a mixed seat is drawn from `MIXTURE`
+CANDIDATE, RIVAL, EV, ANCHOR, GREEDY = range(5)  # indices of players; the rival is from the previous round
+OTHERS = ("ev", "anchor", "greedy")  # codes of the players from the index EV on
+MIXED = -1  # a seat whose player is drawn from `MIXTURE`
 MIXTURE = (EV, ANCHOR, GREEDY, RIVAL)
 MATCHES = {  # (player in one seat, player in all other seats); the deals are divided evenly among them
     "one against ev": (CANDIDATE, EV),
@@ -179,7 +180,7 @@ def compute_fitness(candidate: np.ndarray, rival: np.ndarray, deals: Deals, conf
     Returns a list: the fitness, and then the gains in the order of `MATCHES`. candidate, rival: weights, float64
     [weights]. The rival is the result of the previous round of the search.
     """
-    players = [WeightedPlayer(candidate), WeightedPlayer(rival), *map(agents.make, HEURISTICS)]
+    players = [WeightedPlayer(candidate), WeightedPlayer(rival), *map(agents.make, OTHERS)]
     played = Games(deals.setup, deals.states, deals.streams, deals.seating)
     played.play(players)
     measures, (num_games, seats) = measure_seats(played, deals.setup.seats), deals.seating.shape
@@ -279,24 +280,33 @@ class _Log:
 
 
 def write_weights(results: Mapping[str, Any]) -> None:
-    """Write the weights of a stored result to the Python file `agents/tuned_weights.py`, by setup."""
-    lines = [
-        '"""Weights of the player `tuned` for each setup, by its name, found by `python -m experiments tune`."""',
-        "",
-    ]
-    lines.append("WEIGHTS_BY_SETUP = {")
-    if unknown := sorted(results.keys() - SETUPS.keys()):
+    """Write the weights of a stored result to the Python file `agents/tuned_weights.py`; those of other setups stay.
+
+    Raises `UserError` if a setup is in no table, because the player finds its weights by the name of the setup.
+    """
+    if unknown := [name for name in results if not is_setup_name(name)]:
         raise UserError(f"weights are kept by name: add {', '.join(unknown)} to SETUPS in felicity_env/setups.py")
-    for name, result in results.items():
-        weights = {key: tuple(v) if isinstance(v, list) else v for key, v in result["weights"].items()}
-        lines += [f'    "{name}": {{', *(f'        "{key}": {v},' for key, v in weights.items()), "    },"]
-    TUNED_WEIGHTS.write_text("\n".join([*lines, "}"]) + "\n")
+    found = {name: result["weights"] for name, result in results.items()}
+    lines = [f'"""{tuned_weights.__doc__}"""', "", "WEIGHTS_BY_SETUP = {"]
+    for name, weights in (tuned_weights.WEIGHTS_BY_SETUP | found).items():
+        rows = {key: tuple(value) if isinstance(value, list) else value for key, value in weights.items()}
+        lines += [f'    "{name}": {{', *(f'        "{key}": {value},' for key, value in rows.items()), "    },"]
+    write_text(TUNED_WEIGHTS, "\n".join([*lines, "}"]) + "\n")
+
+
+def read_weights(config: Config) -> dict[str, Any]:
+    """Return the stored results of searches in the chosen setups, by the name of the setup."""
+    name = name_result("tune", map(setup_name, config.setups))
+    path = find_result(name)
+    if path is None:
+        raise UserError(f"there is no result {name}; the same command without --write searches for weights")
+    return json.loads(path.read_text())["results"]
 
 
 def main(config: Config) -> None:
     """Search for weights in all setups and store them, or write the stored weights to `agents/tuned_weights.py`."""
     if config.write:
-        write_weights(read_result("tune")["results"])
+        write_weights(read_weights(config))
         return
     started = time.monotonic()
     with Progress(*Progress.get_default_columns(), "{task.fields[shown]}") as progress:

@@ -10,6 +10,7 @@ import pytest
 import agents
 from agents.arena.blocks import play_blocks
 from agents.tools.files import UserError
+from agents.tuned_weights import WEIGHTS_BY_SETUP
 from experiments import results
 from experiments.builds import tune
 from felicity_env.setups import SETUPS, standard_setup
@@ -29,12 +30,25 @@ def test_the_stored_weights_are_those_in_the_file(tmp_path, monkeypatch):
     stored, path = tune.TUNED_WEIGHTS.read_text(), tmp_path / "tuned_weights.py"
     monkeypatch.setattr(tune, "TUNED_WEIGHTS", path)
     tune.main(replace(SMALL, write=True))
-    values: list[dict] = []
-    for text in (stored, path.read_text()):
-        space: dict = {}
-        exec(text, space)
-        values.append(space["WEIGHTS_BY_SETUP"])
-    assert values[0] == values[1]
+    assert path.read_text() == stored
+
+
+def test_weights_of_one_more_setup_are_written_beside_those_of_the_others(tmp_path, monkeypatch, stored):
+    path = tmp_path / "tuned_weights.py"
+    monkeypatch.setattr(tune, "TUNED_WEIGHTS", path)
+    config = replace(SMALL, setup=("small-3",), write=True)
+    with pytest.raises(UserError, match="there is no result tune_small-3; the same command without --write"):
+        tune.main(config)
+    stored.mkdir()
+    found = {"results": {"small-3": {"weights": WEIGHTS_BY_SETUP["standard-3"]}}}
+    (stored / "tune_small-3.json").write_text(json.dumps(found))
+    tune.main(config)
+    space: dict = {}
+    exec(path.read_text(), space)
+    assert space["WEIGHTS_BY_SETUP"] == WEIGHTS_BY_SETUP | {"small-3": WEIGHTS_BY_SETUP["standard-3"]}
+    (stored / "tune_small-3.json").write_text(json.dumps({"results": {"custom-3-12345678": {}}}))
+    with pytest.raises(UserError, match="add custom-3-12345678 to SETUPS"):
+        tune.main(config)
 
 
 def test_every_match_is_played_from_every_seat():

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.arena import clock
-from agents.arena.clock import Clock, estimate_seconds
+from agents.arena import time_left
 from agents.arena.parts import Match, Part
+from agents.arena.time_left import TimeLeft, estimate_seconds
 from felicity_env.setups import standard_setup
 
 SETUP = standard_setup(3)
@@ -45,7 +45,7 @@ def test_no_player_costs_less_than_nothing():
 def test_the_time_left_after_a_resume_does_not_count_fast_matches_as_slow_ones():
     slow, fast = pair("mc", "ev"), [pair(one, rest) for one in ("ev", "tuned") for rest in ("anchor", "pass")]
     parts, left = list_parts([slow, fast[0], *fast[1:]]), []
-    timer = Clock(parts, len(parts), lambda *values: left.append(values))
+    timer = TimeLeft(parts, len(parts), lambda *values: left.append(values))
     timer.count(parts[1], 0.6, 2)  # ev and anchor: 0.3 seconds a deal
     timer.count(parts[0], 200.0, 2)
     assert left[-1][:2] == (2, 5)
@@ -56,10 +56,10 @@ def test_the_time_left_after_a_resume_does_not_count_fast_matches_as_slow_ones()
 
 def test_a_fit_is_made_for_new_matches_only_and_less_often_the_more_there_are(monkeypatch):
     fits = []
-    monkeypatch.setattr(clock, "estimate_seconds", lambda *args: fits.append(1) or estimate_seconds(*args))
+    monkeypatch.setattr(time_left, "estimate_seconds", lambda *args: fits.append(1) or estimate_seconds(*args))
     matches = [Match.one_against("a", f"b{k}", SETUP) for k in range(100)]
     parts = list_parts(matches, 3)
-    timer = Clock(parts, len(parts), lambda *_: None)
+    timer = TimeLeft(parts, len(parts), lambda *_: None)
     for part in parts:
         timer.count(part, 2.0, 1)
     assert 20 < len(fits) < 70

@@ -11,7 +11,7 @@ Report = Callable[[int, int, float | None], None]  # called with parts done, num
 MORE = 1.05  # times as many matches must be measured before the next fit, because one more hardly changes it
 
 
-class Clock:
+class TimeLeft:
     """Estimator of the time left, from the seconds that the parts of each match took so far."""
 
     def __init__(self, missing: Sequence[Part], total: int, report: Report) -> None:
