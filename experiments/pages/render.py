@@ -43,7 +43,13 @@ from experiments.pages.strength_tables import (
     render_soundness,
     render_standings,
 )
-from experiments.pages.training_tables import render_ablation, render_encoding, render_first_player, render_recipes
+from experiments.pages.training_tables import (
+    render_ablation,
+    render_encoding,
+    render_first_player,
+    render_progress,
+    render_recipes,
+)
 from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, Game, felicity_v0, game_seed
 from felicity_env.game import CARD_VALUES, MAX_BID, NUM_CARDS, PASS
 from felicity_env.notation import card_text, dumps
@@ -195,6 +201,7 @@ PAGES: dict[Path, Parts] = {
         "first_player_selfplay": partial(render_first_player, "selfplay"),
         "first_player_maskable-ppo": partial(render_first_player, "maskable-ppo"),
         **{f"ablation_{recipe}": partial(render_ablation, recipe) for recipe in ("default", "reference")},
+        "progress": render_progress,
         "training_speed": render_training_speed,
     },
     DOCS / "game.md": {"anatomy": render_anatomy},

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from agents.tools.markdown import format_estimate
 from agents.tools.settings import OneSetup
 from experiments.pages.formats import NOT_MEASURED, format_signed, format_with_source
@@ -44,6 +46,22 @@ def _list_comparisons(found: Mapping[str, Any], others: int) -> dict[str, Any]:
     """Return the comparisons of a variant with the base, {head of the column: win share and gain}."""
     compared = {f"against {others} x `{kind}`": each for kind, each in found["opponents"].items()}
     return compared | ({"a short best response to it": found["response"]} if "response" in found else {})
+
+
+def render_progress() -> str:
+    """Return a Markdown table of what short best responses gain at the points of runs of the reference recipe."""
+    if not (RESULTS / "progress.json").exists():
+        return NOT_MEASURED
+    stored = read_result("progress")
+    runs = stored["results"]["runs"]
+    rows = []
+    for points in zip(*(run["curve"] for run in runs), strict=True):
+        decisions = np.mean([point["timesteps"] for point in points])
+        mean = np.mean([point["gain"]["value"] for point in points])
+        rows.append(
+            (f"{decisions / 1e6:.0f} million", *(format_signed(point["gain"]) for point in points), f"{mean:+.3f}")
+        )
+    return format_with_source(("decisions", *(f"training seed {run['seed']}" for run in runs), "mean"), rows, stored)
 
 
 def render_encoding() -> str:
