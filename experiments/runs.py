@@ -79,8 +79,8 @@ def train_runs(
     """Train a run for each pair of folder and settings, and yield the results of the runs in the same order.
 
     workers: number of runs that are trained at the same time. ray: cluster that trains them, as in `open_pool`. A
-    result is the dictionary that `train_run` returns. After Ctrl-C, or if the caller ends early, the runs that are
-    being trained save and stop; after an error they go on to their ends. No others start.
+    result is the dictionary that `train_run` returns. After Ctrl-C or an error, or if the caller ends early, the runs
+    that are being trained save and stop, and no others start.
     """
     if ray is not None:
         _train_on_cluster(runs, workers, ray)
@@ -91,7 +91,7 @@ def train_runs(
         try:
             for future in futures:
                 yield future.result()
-        except (KeyboardInterrupt, GeneratorExit):
+        except BaseException:
             processes.stop()
             raise
         finally:

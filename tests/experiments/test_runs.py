@@ -24,7 +24,7 @@ from tests.support.paths import ROOT
 from tests.support.selfplay_runs import small_config
 from tests.support.waiting import wait_until
 from train.selfplay import SelfplayConfig
-from train.storage import create_run_folder
+from train.storage import CONFIG, EVALUATION, create_run_folder
 
 TINY = small_config(hidden_sizes=(8,), total_timesteps=600)
 
@@ -121,6 +121,15 @@ def test_after_a_failure_no_more_runs_start_and_the_log_is_named(tmp_path):
     with pytest.raises(UserError, match=r"failed with exit status 2; see .*0\.log"):
         list(train_runs(wanted, workers=2))
     assert not (tmp_path / "7.log").exists()  # one or two more may have started before the failure was noticed
+
+
+def test_after_a_failure_the_runs_beside_it_stop(tmp_path):
+    long = (tmp_path / "long", replace(TINY, total_timesteps=10_000_000))  # minutes
+    failing = (tmp_path / "failing", replace(TINY, init=str(tmp_path / "nothing")))
+    with pytest.raises(UserError, match=r"failed with exit status 2; see .*failing\.log"):
+        list(train_runs([failing, long], workers=2))
+    assert (long[0] / CONFIG).exists()
+    assert not (long[0] / EVALUATION).exists()
 
 
 def test_a_run_that_fails_on_a_cluster_says_what_its_log_says(tmp_path):
