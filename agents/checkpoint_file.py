@@ -15,7 +15,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
 
-from agents.tools.files import UserError, write_atomically
+from agents.tools.files import UserError, explain_os_errors, write_atomically
 
 CHECKPOINTS, SUFFIX = "checkpoints", ".safetensors"
 CURVE = "learning_curve.json"  # file of a run folder
@@ -39,10 +39,8 @@ def save_checkpoint(folder: Path, arrays: Mapping[str, np.ndarray], metadata: Ma
     content = save(contiguous, metadata={_METADATA: json.dumps(metadata)})
     store = folder / CHECKPOINTS
     path = store / f"{metadata['timesteps']:012d}-{_digest(content)}{SUFFIX}"
-    try:
+    with explain_os_errors(f"cannot create {store}"):
         store.mkdir(exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot create {store}: {error.strerror}") from error
     write_atomically(path, lambda part: part.write_bytes(content))
     same_state = [old for old in store.glob(f"{path.name[:12]}-*{SUFFIX}") if old != path]
     for old in [*same_state, *store.glob("*.part")]:

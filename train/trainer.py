@@ -183,8 +183,6 @@ class Run:
 
     def _keep_policy(self, layers: Layers, critic: Layers, timesteps: int) -> None:
         folder = self.folder / storage.POLICIES / f"{timesteps:012d}"
-        with explain_os_errors(f"cannot create {folder}"):
-            folder.mkdir(parents=True, exist_ok=True)
         save_policy(folder, layers, critic=critic, **self._list_facts(timesteps))
 
     def finish(self, layers: Layers, critic: Layers, timesteps: int) -> list[dict[str, Any]]:

@@ -87,9 +87,7 @@ def write_mixture(policies: Sequence[Path], folder: Path) -> Path:
     """
     for number, path in enumerate(policies):
         layers, critic, metadata = load_policy_and_critic(path)
-        member = folder / str(number)
-        member.mkdir(parents=True, exist_ok=True)
-        save_policy(member, layers, critic=critic if path == policies[-1] else (), **metadata)
+        save_policy(folder / str(number), layers, critic=critic if path == policies[-1] else (), **metadata)
     return folder
 
 
