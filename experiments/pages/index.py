@@ -18,7 +18,7 @@ NO_RESULT = {  # questions that store no result, and the reason
     "site": "It writes `build/docs` and stores no result.",
 }
 GAIN_THAT_COUNTS = 0.05  # win share that an exact response gains at least, so that a share of it can be compared
-RESUMED = ("mutants", "progress", "tune")  # questions whose stored result was resumed: its seconds are not those of the whole
+RESUMED = ("mutants", "progress", "tune")  # questions resumed when measured: their seconds are not those of the whole
 
 
 def render_index() -> str:
