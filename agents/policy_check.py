@@ -49,7 +49,7 @@ def _find_fault_of_description(description: Any) -> str:
 
 
 def _find_fault_of_network(layers: Layers, inputs: int, outputs: tuple[int, ...]) -> str:
-    """Return why layers do not form a network with these inputs and one of these numbers of outputs, or ""."""
+    """Return why layers form no network with these numbers of inputs and outputs, or "" if they do."""
     if not len(layers):
         return "it has no layers"
     for k, layer in enumerate(layers):

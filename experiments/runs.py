@@ -25,7 +25,7 @@ from experiments.processes import TrainingProcesses
 from train.config import Config
 from train.storage import CONFIG, EVALUATION, create_run_folder
 
-LAST_LINES = 20  # of the log of a run that failed on a cluster, for the error message
+LAST_LINES = 20  # number of lines of a log that the error message about a run on a cluster quotes
 
 
 def train_run(folder: Path, config: Config) -> dict[str, Any]:

@@ -12,11 +12,13 @@ import numpy as np
 from felicity_env.game import (
     DUMMY,
     HIDDEN,
+    MAX_BID,
     MAX_ROUNDS,
     NO_CARD,
     PASS,
     PLACE,
     STATE,
+    Setup,
     State,
     count_cards,
     is_terminal,
@@ -146,8 +148,7 @@ def resample(redacted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 # The kind of an event is its index in this tuple.
 EVENTS = ("", "seat", "hand", "start", "place", "pass", "bid", "turn", "sold", "scrapped", "pots")
-EVENTS_A_ROUND = 85  # 5 placed, at most 63 bids and 5 passes, 5 turned, 1 sold, 1 filled
-MAX_EVENTS = 3 + MAX_ROUNDS * EVENTS_A_ROUND
+MAX_EVENTS = 768  # rows of an encoded information state, more than `count_events` of any setup
 EVENT_SIZE = 4  # kind, seat or slot, first number, second number
 UNSEEN = -1
 
@@ -198,6 +199,18 @@ def information_state(game: Game, seat: int) -> list[Event]:
         if action is not None:
             recall.play(action)
     return recall.events[seat]
+
+
+def count_auction_decisions(setup: Setup) -> int:
+    """Return how many decisions an auction may have: bids increase, and everybody may pass."""
+    return min(MAX_BID, sum(setup.mouse_cards) * setup.rounds + setup.mice) + setup.seats
+
+
+def count_events(setup: Setup) -> int:
+    """Return how many events a seat may see in a game of a setup."""
+    slots = setup.seats + int(setup.dummy)
+    a_round = setup.seats + count_auction_decisions(setup) + slots + 2  # placed, auction, turned, sold, pots filled
+    return 3 + setup.rounds * a_round  # seat, hand and start
 
 
 def _read_pots(state: State) -> Event:

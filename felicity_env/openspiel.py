@@ -18,9 +18,15 @@ try:
 except ImportError as error:
     raise ImportError("felicity_env.openspiel needs OpenSpiel: pip install 'felicity-env[openspiel]'") from error
 
-from felicity_env.game import MAX_BID, MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_terminal
+from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, Setup, is_terminal
 from felicity_env.game_record import Deal, action_text, card_text, count_dealt, initial_states, list_legal_actions
-from felicity_env.information import EVENT_SIZE, Recall, encode_information_state
+from felicity_env.information import (
+    EVENT_SIZE,
+    Recall,
+    count_auction_decisions,
+    count_events,
+    encode_information_state,
+)
 from felicity_env.observation import OBS_SIZE, describe, observe
 from felicity_env.rewards import reward_code, step_rewards
 from felicity_env.setups import find_setup
@@ -45,18 +51,6 @@ _TYPE = pyspiel.GameType(
 )
 
 
-def _count_auction_decisions(setup: Setup) -> int:
-    """Return how many decisions an auction may have: bids increase, and everybody may pass."""
-    return min(MAX_BID, sum(setup.mouse_cards) * setup.rounds + setup.mice) + setup.seats
-
-
-def count_events(setup: Setup) -> int:
-    """Return how many events a seat may see in a game of a setup: the number of rows of its information state."""
-    slots = setup.seats + int(setup.dummy)
-    a_round = setup.seats + _count_auction_decisions(setup) + slots + 2  # placed, auction, turned, sold, pots filled
-    return 3 + setup.rounds * a_round  # seat, hand and start
-
-
 def _describe(setup: Setup) -> pyspiel.GameInfo:
     """Return the sizes of a game of this setup."""
     return pyspiel.GameInfo(
@@ -66,7 +60,7 @@ def _describe(setup: Setup) -> pyspiel.GameInfo:
         min_utility=0.0,
         max_utility=1.0,
         utility_sum=1.0,
-        max_game_length=setup.rounds * (setup.seats + _count_auction_decisions(setup)),
+        max_game_length=setup.rounds * (setup.seats + count_auction_decisions(setup)),
     )
 
 

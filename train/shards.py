@@ -43,8 +43,7 @@ class PlayedShard(NamedTuple):
     """Record of what was played in a shard: T decisions of learners in each of B games.
 
     actions: uint8 [T, B]. log_probabilities: float32 [T, B]. others: uint8, actions of players that are not compiled,
-    in the order in which the games ask for them. digest: digest of the states of the
-    games at the end.
+    in the order in which the games ask for them. digest: digest of the states of the games at the end.
     """
 
     actions: np.ndarray

@@ -73,7 +73,8 @@ def estimate_differences(values: np.ndarray) -> list[Estimate]:
 
     values: [K, N], differences in win share between -1 and 1. The reach of the intervals is the 95 % quantile of the
     largest of K correlated values of Student's t distribution, drawn 20,000 times. The variance is that of two blocks
-    more (`_add_blocks`). Raises `ValueError` if there are fewer than two blocks.
+    more (Agresti and Min 2005, https://doi.org/10.1002/sim.1781). Raises `ValueError` if there are fewer than two
+    blocks.
     """
     num_means, count = values.shape
     if count < 2:
@@ -183,8 +184,8 @@ class SequentialTest:
     The variance is estimated from the differences. The log likelihood ratio is therefore the generalised one in its
     large-sample form, n gain (mean - gain / 2) / variance (Van den Bergh's notes for the framework fishtest). The
     variance estimate needs data, so nothing is decided before `minimum` blocks, and it is that of two blocks more
-    (`_add_blocks`), as differences may be rare: players that never differ are "not stronger" after about 2.5 / `gain`
-    blocks.
+    (Agresti and Min 2005), as differences may be rare: players that never differ are "not stronger" after about
+    2.5 / `gain` blocks.
     """
 
     def __init__(self, gain: float, *, alpha: float = 0.05, beta: float = 0.05, minimum: int = MINIMUM_BLOCKS) -> None:

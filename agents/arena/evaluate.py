@@ -61,7 +61,7 @@ class Config(Workers, TimeLimit, SeveralSetups):
     num_deals: int = 500
     """Number of deals in each match, each played in every rotation of the seats; with --sequential, the maximum."""
     sequential: float | None = None
-    """Gain in win share, such as 0.02: test whether the player gains as much or nothing, instead of measuring it."""
+    """Gain in win share, such as 0.02: test this gain against none, instead of measuring the player's strength."""
     seed: int = 1
     """Seed of the deals and of the players' randomness."""
     out: Path | None = None

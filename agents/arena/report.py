@@ -106,7 +106,7 @@ def build_pair_tables(pairs: Sequence[dict[str, Any]]) -> Group:
 
 
 def _build_pair_table(pairs: Sequence[dict[str, Any]], names: Mapping[str, str]) -> Table:
-    """Build the table of a setup. names: short name of each player, {code: name}."""
+    """Build the table of the win shares in one setup. names: short name of each player, {code: name}."""
     deals = " or ".join(map(str, sorted({pair["measures"]["win_share"]["blocks"] for pair in pairs})))
     title = f"Win share of one against the rest, 95 % interval, {deals} deals, {pairs[0]['setup']}"
     has_margin = all("margin" in pair["measures"] for pair in pairs)

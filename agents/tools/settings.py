@@ -51,7 +51,7 @@ def check_range(config: Any, low: float, high: float, *settings: str) -> None:
 
 
 def check_seeds(seeds: Iterable[int], *, at_least: int = 1) -> None:
-    """Raise `ValueError` unless the option `--seeds` lists different numbers from 0, `at_least` of them or more."""
+    """Raise `ValueError` unless the option `--seeds` lists different numbers of 0 or more, at least `at_least`."""
     listed = list(seeds)
     enough = len(set(listed)) >= max(at_least, len(listed)) and min(listed, default=0) >= 0
     require(enough, f"--seeds needs different numbers, at least {at_least}, none below 0, not {listed}")
@@ -78,8 +78,8 @@ def choose_setups(setup: Iterable[str], num_players: Iterable[int]) -> tuple[Set
     return tuple(dict.fromkeys(list_setups(setup, num_players)))
 
 
-def _refuse_both(config: Any) -> None:
-    """Raise `ValueError` if `config` has a setup, and `num_players` that are neither the default nor its seats."""
+def _refuse_contradiction(config: Any) -> None:
+    """Raise `ValueError` if `num_players` is neither the default nor, where there is a `setup`, its seats."""
     seats = {setup.seats for setup in config.setups}
     is_default = config.num_players == type(config).num_players
     given = {config.num_players} if isinstance(config.num_players, int) else {*config.num_players}
@@ -99,7 +99,7 @@ class OneSetup:
 
     def __post_init__(self) -> None:
         """Raise `ValueError` unless the chosen setup exists, and `num_players` are its seats if it was named."""
-        _refuse_both(self)
+        _refuse_contradiction(self)
 
     @property
     def setups(self) -> tuple[Setup, ...]:
@@ -149,7 +149,7 @@ class SeveralSetups:
 
     def __post_init__(self) -> None:
         """Raise `ValueError` unless all chosen setups exist, and `num_players` are their seats if they were named."""
-        _refuse_both(self)
+        _refuse_contradiction(self)
 
     @property
     def setups(self) -> tuple[Setup, ...]:

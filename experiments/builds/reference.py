@@ -1,10 +1,10 @@
 """Build: the reference player, trained from nothing. `python -m experiments reference`
 
 One run of self-play trains for 3, 4 and 5 players, with the settings in `RECIPE`, for one aim: that a best response
-gains little. The weights of the prior fall until the policy no longer converges but cycles, because every policy can
-be exploited by the next. Each of these policies alone is weak against a best response; a mixture of them is not, as the
-average of play is what approaches an equilibrium (fictitious play). The reference player is therefore a mixture of the
-policies at ten points of the second half of the run, from which each seat draws one for a whole game.
+gains little. The weights of the prior fall. Where policies then go round, each beaten by the next, the average of play
+is what approaches an equilibrium (fictitious play), as on the small games that are solved exactly. The reference player
+is a mixture of the policies at ten points of the second half of the run, from which each seat draws one for a whole
+game.
 
 The run is `runs/reference`, its mixture `net:runs/reference/net`; the project ships the latter as `agents/net`. An
 interrupted run goes on if the same command is given again.

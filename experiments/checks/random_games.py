@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from felicity_env.game import (
-    MAX_ROUNDS,
     PASS,
     PLACE,
     STATE,
@@ -17,12 +16,11 @@ from felicity_env.game import (
     step,
 )
 from felicity_env.game_record import Game, draw_deal, initial_states
-from felicity_env.information import EVENTS_A_ROUND
 from felicity_env.kernel import kernel
 from felicity_env.player import random_action
 from felicity_env.random_stream import RandomBits, draw_below, mix
 
-MAX_LENGTH = MAX_ROUNDS * EVENTS_A_ROUND  # more than the decisions of any game
+MAX_LENGTH = 765  # more than the decisions of any game
 
 
 class Played(NamedTuple):

@@ -28,8 +28,8 @@ def draw_last_rounds(setup: Setup, player: Player, *, count: int, most_mice: int
 
 
 def _begins_last_round(state: State, setup: Setup) -> bool:
-    is_last = state["round_number"] == setup.rounds - 1
-    return bool(is_last and state["phase"] == PLACE and state["row_size"] == int(setup.dummy))
+    is_last = state.round_number == setup.rounds - 1
+    return bool(is_last and state.phase == PLACE and state.row_size == int(setup.dummy))
 
 
 def _limit_mice(state: State, most: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from agents.tools.markdown import format_table
-from experiments.pages.formats import format_source
+from experiments.pages.source import format_source
 from experiments.results import read_result
 
 
@@ -35,7 +35,7 @@ def render_exact_responses() -> str:
     for target, responses in groupby(read_result("exact")["results"]["responses"], key=lambda row: row["target"]):
         best = max(responses, key=lambda row: row["found_gain"])
         part = f"{best['found_gain'] / best['exact_gain']:.0%}"
-        rows.append((f"`{target}`", f"+{best['exact_gain']:.3f}", f"{best['found_gain']:+.3f}", part))
+        rows.append((f"`{target}`", f"{best['exact_gain']:+.3f}", f"{best['found_gain']:+.3f}", part))
     return format_table(head, rows)
 
 

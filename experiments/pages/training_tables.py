@@ -49,7 +49,7 @@ def _list_comparisons(found: Mapping[str, Any], others: int) -> dict[str, Any]:
 
 
 def render_progress() -> str:
-    """Return a Markdown table of what short best responses gain at the points of runs of the reference recipe."""
+    """Return a Markdown table of the gains of short best responses, with a row for each point of the training."""
     if not (RESULTS / "progress.json").exists():
         return NOT_MEASURED
     stored = read_result("progress")

@@ -28,7 +28,7 @@ class Config(tournament.Config):
     num_deals: int = 2000
     """Number of deals for each pair of players, each under all rotations of the seats."""
     search_deals: int | None = 150
-    """Number of deals for each pair with a search; fewer, because searches are slow."""
+    """Number of deals for each pair with a search; it is small, because searches are slow."""
     mixed_deals: int = 20
     """Number of deals for each mixed table (a table at which all players differ); 0 for no mixed tables."""
     seed: int = SEEDS["ladder"]

@@ -88,10 +88,10 @@ def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[d
 
 
 def find_long_gain(settings: exploit.Config) -> dict[str, Any] | None:
-    """Return the stored gain of long best responses to the target of a probe, or None if nothing can be compared.
+    """Return the stored gain of long best responses to the target of a probe, or None if none can be compared.
 
-    They must have gained something, from more decisions than the probe, and from the same player: the digest of a
-    player of the user must be that of today.
+    They must have gained something, from more decisions than the probe. If the code of the target has a part after a
+    colon, such as the name of a user's file, the digest of the player must be that of today.
     """
     path = find_result(settings.result_name)
     if path is None:

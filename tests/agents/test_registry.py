@@ -265,7 +265,9 @@ def test_a_digest_changes_with_the_weights_of_a_policy(tmp_path):
     assert identify_player(f"net:{tmp_path}") != before
 
 
-def test_searches_are_known_by_their_codes():
+def test_slow_players_are_known_by_their_codes():
+    assert is_slow("net+search:8")
+    assert is_slow("chat:http://localhost:8000/v1,M")
     assert is_slow("ev", "mc:10")
     assert is_slow("ismcts:10,threads=2")
     assert not is_slow(*HEURISTICS, "net")

@@ -9,9 +9,9 @@ import pytest
 from experiments.exact.cfr import solve
 from experiments.exact.tree import GameTree
 from experiments.exact.values import compute_gains
-from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, PASS
+from felicity_env.game import MAX_SEATS, NO_SEAT, NUM_ACTIONS, PASS, Setup
 from felicity_env.game_record import Deal, count_dealt, initial_states, list_legal_actions
-from felicity_env.information import encode_information_state
+from felicity_env.information import MAX_EVENTS, count_events, encode_information_state
 from felicity_env.observation import OBS_SIZE, describe, observe
 from felicity_env.setups import SETUPS, SMALL_SETUPS, find_setup
 
@@ -132,6 +132,10 @@ def test_an_information_state_has_a_row_for_each_event_that_a_seat_may_see(setup
     tensor = np.array(state.information_state_tensor(0)).reshape(rows, 4)
     assert int(tensor.any(axis=1).sum()) == len(state.recall.events[0])
     assert (tensor == encode_information_state(state.recall.events[0])[:rows]).all()
+
+
+def test_no_setup_has_more_events_than_an_encoded_information_state_has_rows():
+    assert count_events(Setup(seats=5, mouse_cards=(6, 6, 6, 6), bank=33)) <= MAX_EVENTS
 
 
 def test_an_illegal_draw_or_action_is_refused_and_changes_nothing():
