@@ -17,7 +17,7 @@ from rich.console import Console
 
 from agents.registry import check_players
 from agents.tools.settings import check_at_least, check_seeds, require
-from experiments.builds.reference import RECIPE
+from experiments.builds.reference import ANNEALING
 from experiments.exact.equilibria import solve_last_rounds, solve_setup
 from experiments.exact.learning import measure_response, train_with_curve
 from experiments.results import write_result
@@ -25,9 +25,9 @@ from experiments.strength import exploit
 from felicity_env.setups import SETUPS, find_setup
 
 RECIPES: dict[str, dict[str, Any]] = {
-    "reference": RECIPE,
+    "reference": ANNEALING,
     # Rollouts as small as the game; a low temperature at the end, and a pull to the slow average instead of a mixture
-    "average": RECIPE
+    "average": ANNEALING
     | {"num_envs": 64, "num_steps": 64, "batch_size": 4096, "learning_rate": 3e-4, "normalize_advantage": False}
     | {"bidding_coef": 0.1, "bidding_coef_end": 0.002, "placing_coef": 0.1, "placing_coef_end": 0.002}
     | {"kl_coef": 0.05, "average_decay": 0.99},

@@ -133,7 +133,7 @@ def find_player(variant: str, seed: int, config: Config) -> str:
     """Return the code of the player that a trained run gives: its policy, or the mixture of the reference recipe."""
     folder = run_folder(variant, seed, config)
     if config.recipe == "reference" and variant != LAST_POLICY:
-        folder = write_mixture(choose_members(folder), folder / "net")
+        folder = write_mixture(choose_members(folder, since=0.5), folder / "net")
     return f"net:{folder}"
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from agents.tasks.options import Workers
 from agents.tools.settings import OneSetup, check_at_least, check_range, check_seeds
-from experiments.builds.reference import NUM_MEMBERS, choose_members, list_settings, write_mixture
+from experiments.builds.reference import NUM_MEMBERS, choose_members, list_annealing_settings, write_mixture
 from experiments.results import write_result
 from experiments.runs import train_runs
 from experiments.strength import exploit, probe
@@ -54,7 +54,7 @@ class Config(Workers, OneSetup):
 
 def create_config(seed: int, config: Config) -> SelfplayConfig:
     """Return the settings of the training run with one seed."""
-    settings = list_settings(config.total_timesteps) | config.training_setup
+    settings = list_annealing_settings(config.total_timesteps) | config.training_setup
     return SelfplayConfig(**settings, seed=seed, threads=1, device="cpu")
 
 
@@ -63,7 +63,7 @@ def write_players(run: Path, config: Config) -> Iterator[tuple[int, Path]]:
     kept = [int(path.name) for path in (run / POLICIES).iterdir()]
     for goal in np.linspace(0, config.total_timesteps, config.points + 1)[1:]:
         timesteps = min(kept, key=lambda number: abs(number - goal))
-        yield timesteps, write_mixture(choose_members(run, timesteps), run / f"net-{timesteps}")
+        yield timesteps, write_mixture(choose_members(run, since=0.5, until=timesteps), run / f"net-{timesteps}")
 
 
 def create_probes(players: Sequence[Path], config: Config) -> list[exploit.Config]:

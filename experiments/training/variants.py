@@ -8,7 +8,7 @@ name then stands for the policy of that other variant that was trained with the 
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.builds.reference import RECIPE, list_settings
+from experiments.builds.reference import ANNEALING, list_annealing_settings
 
 BASE, EXPLOITER = "base", "exploiter of the base"
 LAST_POLICY = "last policy alone"  # the run of the base, of which the last policy plays instead of the mixture
@@ -16,7 +16,7 @@ LAST_POLICY = "last policy alone"  # the run of the base, of which the last poli
 
 def _scale_coefficients(factor: float) -> dict[str, float]:
     """Return the coefficients of the prior of the reference recipe, all times a factor."""
-    return {name: factor * value for name, value in RECIPE.items() if "_coef" in name}
+    return {name: factor * value for name, value in ANNEALING.items() if "_coef" in name}
 
 
 VARIANTS: dict[str, dict[str, Mapping[str, Any]]] = {
@@ -57,5 +57,5 @@ VARIANTS: dict[str, dict[str, Mapping[str, Any]]] = {
 def list_base_settings(recipe: str, total_timesteps: int) -> dict[str, Any]:
     """Return the settings of the base of a recipe that are not defaults of the trainer."""
     if recipe == "reference":
-        return list_settings(total_timesteps)
+        return list_annealing_settings(total_timesteps)
     return {"total_timesteps": total_timesteps, "curve_every": total_timesteps}

@@ -1,4 +1,4 @@
-"""The command that trains the reference player trains by the recipe and keeps its policies."""
+"""The command that trains the reference player trains by the recipe and mixes the policies of its second run."""
 
 import json
 
@@ -15,28 +15,64 @@ from train.config import read_config
 SMALL = {"num_envs": 16, "batch_size": 128, "hidden_sizes": (8,), "evaluation_deals": 2, "curve_deals": 2}
 
 
+@pytest.fixture(autouse=True)
+def small_recipe(monkeypatch):
+    """Make the runs of the recipe small."""
+    for name in ("ANNEALING", "AVERAGING"):
+        monkeypatch.setattr(reference, name, getattr(reference, name) | SMALL)
+
+
+@pytest.mark.compiled("trains two runs")
+def test_one_command_trains_the_reference_player_for_all_numbers_of_players(tmp_path, stored, capsys):
+    reference.main(reference.Config(total_timesteps=600, averaging_timesteps=600, out=tmp_path))
+    first, second = tmp_path / "annealing", tmp_path / "averaging"
+    for run, name in ((first, "reference_cpu"), (second, "reference_averaging_cpu")):
+        config = read_config(run / "config.json")
+        assert [setup.seats for setup in config.setups] == [3, 4, 5]
+        assert config.weights == {"self": 1.0}
+        written = json.loads((stored / f"{name}.json").read_text())["results"]
+        assert written["curve"] == json.loads((run / "learning_curve.json").read_text())
+        assert len(list((run / "policies").iterdir())) == len(written["curve"])
+    digests = [NetworkPlayer.load(path).digest() for path in sorted((second / "policies").iterdir())]
+    assert digests[0] == NetworkPlayer.load(first).digest()
+    assert [member.digest() for member in agents.make(f"net:{tmp_path / 'net'}").members] == digests[1:][-10:]
+    assert load_critic(tmp_path / "net")
+    assert f"net:{tmp_path / 'net'}" in capsys.readouterr().out
+
+
+@pytest.mark.compiled("trains two runs")
+def test_the_second_run_of_the_recipe_can_begin_with_a_given_policy(tmp_path, stored):
+    small = {"total_timesteps": 300, "averaging_timesteps": 300, "num_players": (4,)}
+    reference.main(reference.Config(out=tmp_path / "all", **small))
+    start = tmp_path / "all" / "annealing"
+    reference.main(reference.Config(out=tmp_path / "second", start=start, **small))
+    assert not (tmp_path / "second" / "annealing").exists()
+    mixtures = [agents.make(f"net:{tmp_path / name / 'net'}").digest() for name in ("all", "second")]
+    assert mixtures[0] == mixtures[1]
+
+
 @pytest.mark.compiled("trains a player")
-def test_one_command_trains_the_reference_player_for_all_numbers_of_players(tmp_path, stored, monkeypatch, capsys):
-    monkeypatch.setattr(reference, "RECIPE", reference.RECIPE | SMALL)
-    run = tmp_path / "run"
-    reference.main(reference.Config(total_timesteps=600, out=run))
-    config = read_config(run / "config.json")
-    assert [setup.seats for setup in config.setups] == [3, 4, 5]
-    assert config.weights == {"self": 1.0}
-    written = json.loads((stored / "reference_cpu.json").read_text())["results"]
-    assert written["curve"] == json.loads((run / "learning_curve.json").read_text())
-    assert len(list((run / "policies").iterdir())) == len(written["curve"])
-    assert f"net:{run / 'net'}" in capsys.readouterr().out
-    members = agents.make(f"net:{run / 'net'}").members
-    kept = sorted((run / "policies").iterdir())
-    last = [path for path in kept if int(path.name) > int(kept[-1].name) / 2]
-    assert [member.digest() for member in members] == [NetworkPlayer.load(path).digest() for path in last]
-    assert load_critic(run / "net")
+def test_the_second_run_of_the_recipe_can_be_left_out(tmp_path, stored, capsys):
+    out = tmp_path / "run"
+    reference.main(reference.Config(total_timesteps=300, averaging_timesteps=0, num_players=(4,), out=out))
+    assert not (out / "averaging").exists()
+    assert f"the player is net:{out / 'annealing'}" in capsys.readouterr().out
+
+
+def test_the_policies_of_a_part_of_a_run_make_its_mixture(tmp_path):
+    for timesteps in range(0, 3001, 100):
+        (tmp_path / "policies" / f"{timesteps:012}").mkdir(parents=True)
+
+    def list_chosen(**options):
+        return [int(path.name) for path in reference.choose_members(tmp_path, **options)]
+
+    assert list_chosen() == list(range(2100, 3001, 100))
+    assert list_chosen(until=500) == [100, 200, 300, 400, 500]
+    assert list_chosen(since=0.5, until=1000) == [600, 700, 800, 900, 1000]
 
 
 @pytest.mark.compiled("trains several players")
 def test_the_players_on_the_way_of_the_recipe_are_exploited_by_short_responses(tmp_path, stored, monkeypatch):
-    monkeypatch.setattr(reference, "RECIPE", reference.RECIPE | SMALL)
     monkeypatch.setattr(exploit, "TRAINER_SETTINGS", ("num_envs", "num_steps", "update_epochs", "learning_rate"))
     small = {"total_timesteps": 1200, "probe_timesteps": 300, "num_deals": 2, "num_players": 3}
     progress.main(progress.Config(seeds=(0, 1), points=2, workers=1, out=tmp_path / "runs", **small))

@@ -57,7 +57,7 @@ def test_both_layouts_of_the_observation_are_trained_and_measured_on_the_same_de
 @pytest.mark.compiled("trains players")
 def test_progress_is_the_gain_of_a_short_response_to_the_player_at_each_point_of_a_run(stored, tmp_path, monkeypatch):
     recipe = {name: SMALL[name] for name in ("num_envs", "num_steps", "batch_size", "hidden_sizes", "evaluation_deals")}
-    monkeypatch.setattr(reference, "RECIPE", recipe)
+    monkeypatch.setattr(reference, "ANNEALING", recipe)
     monkeypatch.setattr(exploit.Config, "num_envs", 16)
     sizes = {"total_timesteps": 5000, "points": 2, "probe_timesteps": 300, "num_deals": 2, "workers": 1}
     progress.main(progress.Config(seeds=(0, 1), **sizes, out=tmp_path))
