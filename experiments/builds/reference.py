@@ -1,13 +1,14 @@
 """Build: the reference player, trained from nothing. `python -m experiments reference`
 
 Two runs of self-play train for 3, 4 and 5 players, for one aim: that a best response gains little. In the first, the
-weights of the prior fall (`ANNEALING`). The second begins with the policy of the first, and its weights stay
-(`AVERAGING`): its policies go round, each beaten by the next, and what approaches an equilibrium is the average of play
-(fictitious play). The reference player is a mixture of the policies at ten points of the second run, from which each
-seat draws one for a whole game.
+weights of the prior fall (`ANNEALING`). The second begins with the policy of the first, and its weights stay at half of
+their last values (`AVERAGING`). Where policies go round, the average of play is what approaches an equilibrium
+(fictitious play). So the player is a mixture of the policies at ten points of the second run, from which each seat
+draws one for a whole game.
 
-The runs are `annealing` and `averaging` in `runs/reference`, the mixture is `net:runs/reference/net`; the project ships
-the latter as `agents/net`. An interrupted run goes on if the same command is given again.
+The runs are `annealing` and `averaging` in `runs/reference`, the mixture is `net:runs/reference/net`. The player that
+the project ships, `agents/net`, is of an earlier recipe; its model card names the commit. An interrupted run goes on if
+the same command is given again.
 """
 
 import time
@@ -19,7 +20,8 @@ from typing import Any, ClassVar, Literal
 from rich.console import Console
 
 from agents.policy_file import load_policy_and_critic, save_policy
-from agents.tools.settings import SeveralSetups, check_at_least
+from agents.registry import check_player
+from agents.tools.settings import SeveralSetups, check_at_least, require
 from experiments.gpu import require_gpu
 from experiments.results import write_result
 from experiments.runs import train_run
@@ -76,6 +78,10 @@ class Config(SeveralSetups):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_at_least(self, total_timesteps=1, averaging_timesteps=0)
+        has_use = self.start is None or self.averaging_timesteps > 0
+        require(has_use, "--start begins the second run, which --averaging-timesteps 0 leaves out: give one of them")
+        if self.start is not None:
+            check_player(f"net:{self.start}", "--start")
         create_annealing(self)  # checks the settings of the trainer
 
 
@@ -126,7 +132,7 @@ def choose_members(run: Path, *, since: float = 0.0, until: int | None = None) -
     """Choose the policies of a run that make a mixture: the last that it kept, at most NUM_MEMBERS.
 
     until: number of decisions at which the run is taken to end; by default its last policy. since: part of the run
-    before and at which policies are left out, such as 0.5 for its first half.
+    up to which policies are left out, such as 0.5 for its first half.
     """
     kept = {int(path.name): path for path in sorted((run / POLICIES).iterdir())}
     end = max(kept) if until is None else until

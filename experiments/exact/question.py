@@ -1,9 +1,9 @@
 """Question: what do exact solutions of small games say about training and measuring? `python -m experiments exact`
 
 CFR+ solves small setups and last rounds of real games. On a small setup with two seats, policies are trained by the
-reference recipe and by one that also draws them to their slow average, and the exact NashConv of each policy and of the
-mixture of the later ones is measured along the curve. Responses to some players are also trained there, in the way of
-the question `exploit`, and compared with exact best responses.
+first run of the reference recipe and by one that also draws them to their slow average, and the exact NashConv of each
+policy and of the mixture of the later ones is measured along the curve. Responses to some players are also trained
+there, in the way of the question `exploit`, and compared with exact best responses.
 """
 
 import time

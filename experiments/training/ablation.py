@@ -130,7 +130,7 @@ def train_variants(variants: Sequence[str], config: Config) -> Iterator[tuple[Pa
 
 
 def find_player(variant: str, seed: int, config: Config) -> str:
-    """Return the code of the player that a trained run gives: its policy, or the mixture of the reference recipe."""
+    """Return the code of the player that a trained run gives: its policy, or a mixture of its policies."""
     folder = run_folder(variant, seed, config)
     if config.recipe == "reference" and variant != LAST_POLICY:
         folder = write_mixture(choose_members(folder, since=0.5), folder / "net")

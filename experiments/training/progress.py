@@ -1,9 +1,9 @@
 """Question: how does training by the reference recipe make a player harder to exploit? `python -m experiments progress`
 
-The recipe of the reference player is trained with several seeds. At several points, the player is the mixture of the
-policies that the run kept in the second half of its training so far. Best responses to it are trained from the weights
-of its last member. These responses are short (probes): they find less than the long ones of the question `exploit`, but
-enough to compare players.
+The first run of the recipe of the reference player is trained with several seeds. At several points, the player is the
+mixture of the policies that the run kept in the second half of its training so far. Best responses to it are trained
+from the weights of its last member. These responses are short (probes): they find less than the long ones of the
+question `exploit`, but enough to compare players.
 """
 
 import time

@@ -59,6 +59,16 @@ def test_the_second_run_of_the_recipe_can_be_left_out(tmp_path, stored, capsys):
     assert f"the player is net:{out / 'annealing'}" in capsys.readouterr().out
 
 
+def test_a_policy_to_begin_a_second_run_that_is_left_out_is_refused():
+    with pytest.raises(ValueError, match="--start begins the second run, which --averaging-timesteps 0 leaves out"):
+        reference.Config(start="agents/net/9", averaging_timesteps=0)
+
+
+def test_a_second_run_needs_a_policy_to_begin_with(tmp_path):
+    with pytest.raises(ValueError, match="--start"):
+        reference.Config(start=tmp_path / "absent")
+
+
 def test_the_policies_of_a_part_of_a_run_make_its_mixture(tmp_path):
     for timesteps in range(0, 3001, 100):
         (tmp_path / "policies" / f"{timesteps:012}").mkdir(parents=True)
