@@ -197,15 +197,23 @@ class TestRunner:
         path = self.folder / "copy" / module
         source = path.read_text()
         changed = mutate(source, mutant)
-        for kept in path.parent.glob(f"__pycache__/{path.stem}.*"):
-            kept.unlink()
         try:
-            path.write_text(changed)
+            write_module(path, changed)
             status = STATUSES[self.run(choose_callers(stage, mutant.function))]
         finally:
-            path.write_text(source)
+            write_module(path, source)
         place = mutant.operator, mutant.occurrence, mutant.function
         return Outcome(*place, *describe_change(source, changed), status, number)
+
+
+def write_module(path: Path, source: str) -> None:
+    """Write the source of a module, and delete what was compiled from its former source.
+
+    Python itself tells sources apart only by their length and the second in which they were written.
+    """
+    for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
+        compiled.unlink()
+    path.write_text(source)
 
 
 def run_mutants(runner: TestRunner, module: str, mutants: Sequence[Mutant], plan: Plan, number: int) -> None:

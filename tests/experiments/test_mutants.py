@@ -16,6 +16,7 @@ from experiments.checks.mutant_runs import (
     list_callers,
     read_outcomes,
     run_mutants,
+    write_module,
 )
 from experiments.checks.mutations import Mutant, describe_change, list_mutants, mutate
 
@@ -89,13 +90,13 @@ def test_outcomes_are_kept_until_the_module_changes_and_survivors_until_the_test
     monkeypatch.setattr(mutant_runs, "mutate", None)
     assert run_toy(runner, KILLED, SURVIVING) == {"times": "killed", "to zero": "survived"}
     (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\n# a comment\n")
-    (runner.folder / "copy/toy/rule.py").write_text(RULE.replace("Return the double.", "Double it."))
+    write_module(runner.folder / "copy/toy/rule.py", RULE.replace("Return the double.", "Double it."))
     assert run_toy(runner) == {"times": "killed", "to zero": "survived"}
     (runner.folder / "copy/tests/test_toy.py").write_text(TEST + "\nMORE = 1\n")
     assert run_toy(runner) == {"times": "killed", "to zero": "survived"}
     outdated = {outcome.operator: outcome.stage for outcome in read_outcomes(runner, "toy/rule.py", PLAN).values()}
     assert outdated == {"times": 0, "to zero": mutant_runs.OUTDATED}
-    (runner.folder / "copy/toy/rule.py").write_text(RULE + "\nMORE = 1\n")
+    write_module(runner.folder / "copy/toy/rule.py", RULE + "\nMORE = 1\n")
     assert run_toy(runner) == {}
 
 
@@ -139,12 +140,12 @@ def test_a_test_that_has_failed_is_counted_and_then_runs_first(runner):
     (runner.folder / "copy/tests/test_two.py").write_text(TEST.replace("3) == 6", "2) == 4"))
     stage = runner.measure(("tests/test_two.py", "tests/test_toy.py"), 1.0, "toy/rule.py")
     stage = stage._replace(seconds=dict.fromkeys(stage.seconds, 0.01))
-    (runner.folder / "copy/toy/rule.py").write_text(change(RULE, KILLED))  # only the test with 3 notices it
+    write_module(runner.folder / "copy/toy/rule.py", change(RULE, KILLED))  # only the test with 3 notices it
     for _ in range(2):
         assert runner.run(stage) == "failed"
     failed = next(name for name in stage.seconds if "test_toy" in name)
     assert stage.failures == {failed: 2}
-    (runner.folder / "copy/toy/rule.py").write_text(RULE.replace("+ number", "+ 7"))  # both would notice it
+    write_module(runner.folder / "copy/toy/rule.py", RULE.replace("+ number", "+ 7"))  # both would notice it
     assert runner.run(stage) == "failed"
     assert stage.failures == {failed: 3}
 
@@ -164,7 +165,7 @@ def test_tests_are_timed_again_only_if_their_file_has_changed(runner, monkeypatc
 
 @pytest.mark.linux("forks")
 def test_a_mutant_meets_the_tests_that_call_its_function(runner):
-    (runner.folder / "copy/toy/rule.py").write_text(RULE + "\n\ndef half(number):\n    return (lambda: number / 2)()\n")
+    write_module(runner.folder / "copy/toy/rule.py", RULE + "\n\ndef half(number):\n    return (lambda: number / 2)()\n")
     test = "from toy.rule import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
     (runner.folder / "copy/tests/test_half.py").write_text(test)
     stage = runner.measure(("tests/test_toy.py", "tests/test_half.py"), 1.0, "toy/rule.py")
