@@ -165,7 +165,8 @@ def test_tests_are_timed_again_only_if_their_file_has_changed(runner, monkeypatc
 
 @pytest.mark.linux("forks")
 def test_a_mutant_meets_the_tests_that_call_its_function(runner):
-    write_module(runner.folder / "copy/toy/rule.py", RULE + "\n\ndef half(number):\n    return (lambda: number / 2)()\n")
+    half = "\n\ndef half(number):\n    return (lambda: number / 2)()\n"
+    write_module(runner.folder / "copy/toy/rule.py", RULE + half)
     test = "from toy.rule import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
     (runner.folder / "copy/tests/test_half.py").write_text(test)
     stage = runner.measure(("tests/test_toy.py", "tests/test_half.py"), 1.0, "toy/rule.py")
