@@ -42,7 +42,7 @@ ANNEALING: dict[str, Any] = {
     "placing_coef": 0.8,
     "placing_coef_end": 0.08,
 }
-# A pull to the slow average of the policy keeps the second run near where it begins, though its weights are smaller.
+# The weights of the prior are smaller here; a pull to the slow average of the policy damps the oscillation instead.
 AVERAGING = ANNEALING | {
     "bidding_coef": 0.01,
     "bidding_coef_end": 0.01,
@@ -66,7 +66,7 @@ class Config(SeveralSetups):
     averaging_timesteps: int = 150_000_000
     """Number of decisions to learn from in the second run, whose policies make the mixture; 0 leaves it out."""
     start: Path | None = None
-    """Policy with which the second run begins, instead of that of a first run, which is then left out."""
+    """Policy with which the second run begins. If it is given, no first run is trained."""
     seed: int = 0
     """Training seed."""
     device: Literal["cpu", "cuda"] = "cpu"
