@@ -6,8 +6,8 @@ their last values (`AVERAGING`). Where policies go round, the average of play is
 (fictitious play). So the player is a mixture of the policies at ten points of the second run, from which each seat
 draws one for a whole game.
 
-The runs are `annealing` and `averaging` in `runs/reference`, the mixture is `net:runs/reference/net`. The player that
-the project ships, `agents/net`, is of an earlier recipe; its model card names the commit. An interrupted run goes on if
+The runs are `annealing` and `averaging` in `runs/reference`, the mixture is `net:runs/reference/net`. The model card of
+the player that the project ships, `agents/net/README.md`, names the commits of its runs. An interrupted run goes on if
 the same command is given again.
 """
 
