@@ -1,6 +1,6 @@
 """Tables about small games, from the stored result of the question `exact`; each `render_*` returns one as Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -28,14 +28,19 @@ def render_equilibria() -> str:
     return format_table(head, rows)
 
 
+def choose_best_responses(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the stored row of the trained response that gains most, for each target. results: those of `exact`."""
+    by_target = groupby(results["responses"], key=lambda row: row["target"])
+    return [max(rows, key=lambda row: row["found_gain"]) for _, rows in by_target]
+
+
 def render_exact_responses() -> str:
     """Return a Markdown table of what an exact best response gains, and what trained ones find of it."""
     head = ("target", "gain of an exact best response", "gain of the best trained one", "part found")
     rows = []
-    for target, responses in groupby(read_result("exact")["results"]["responses"], key=lambda row: row["target"]):
-        best = max(responses, key=lambda row: row["found_gain"])
+    for best in choose_best_responses(read_result("exact")["results"]):
         part = f"{best['found_gain'] / best['exact_gain']:.0%}"
-        rows.append((f"`{target}`", f"{best['exact_gain']:+.3f}", f"{best['found_gain']:+.3f}", part))
+        rows.append((f"`{best['target']}`", f"{best['exact_gain']:+.3f}", f"{best['found_gain']:+.3f}", part))
     return format_table(head, rows)
 
 

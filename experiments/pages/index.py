@@ -6,6 +6,7 @@ from typing import Any
 from agents.tools.markdown import format_table
 from experiments.checks.chunks import list_faults
 from experiments.checks.endurance import FACES, measure_growth
+from experiments.pages.exact_tables import choose_best_responses
 from experiments.pages.formats import NOT_MEASURED, STRANGERS, name_machine
 from experiments.pages.strength_tables import compare_neighbours, compare_probe
 from experiments.questions import GROUPS
@@ -130,11 +131,9 @@ def _answer_exact(results: Sequence[Result]) -> str:
     mixture = max(end["mixture_nash_conv"] for recipe, end in ends if recipe == "reference")
     policy = max(end["nash_conv"] for recipe, end in ends if recipe == "average")
     trained = f"{mixture:.3f} of mixtures by the reference recipe, {policy:.3f} of policies drawn to their slow average"
-    shares = {row["target"]: 0.0 for row in result["responses"] if row["exact_gain"] >= GAIN_THAT_COUNTS}
-    for row in result["responses"]:
-        if row["target"] in shares:
-            shares[row["target"]] = max(shares[row["target"]], row["found_gain"] / row["exact_gain"])
-    found = f"trained responses find at least {min(shares.values()):.0%} of what exact ones gain"
+    rows = [row for row in choose_best_responses(result) if row["exact_gain"] >= GAIN_THAT_COUNTS]
+    part = min(row["found_gain"] / row["exact_gain"] for row in rows)
+    found = f"trained responses find at least {part:.0%} of what exact ones gain"
     return f"NashConv of CFR+: {solved}; at most {trained}; {found}"
 
 
