@@ -26,9 +26,10 @@ from felicity_env.setups import SETUPS, find_setup
 
 RECIPES: dict[str, dict[str, Any]] = {
     "reference": ANNEALING,
-    # Rollouts as small as the game; a low temperature at the end, and a pull to the slow average instead of a mixture
+    # Rollouts as small as the game, advantages without a critic's bias; a low temperature at the end, and a pull to the
+    # slow average instead of a mixture
     "average": ANNEALING
-    | {"num_envs": 64, "num_steps": 64, "batch_size": 4096, "learning_rate": 3e-4, "normalize_advantage": False}
+    | {"num_envs": 64, "num_steps": 64, "batch_size": 4096, "gae_lambda": 1.0, "normalize_advantage": False}
     | {"bidding_coef": 0.1, "bidding_coef_end": 0.002, "placing_coef": 0.1, "placing_coef_end": 0.002}
     | {"kl_coef": 0.05, "average_decay": 0.99},
 }
