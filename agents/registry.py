@@ -1,4 +1,4 @@
-"""Registry of players: their codes, the functions that make them, lines of help, and digests that identify them.
+"""Registry of players: their codes, the functions that make them, and lines of help.
 
 A code is text that names a player: NAME or NAME:PART,PART,... A part is a value or an option; an option is a flag or
 KEY=VALUE. A compiled heuristic is added in `compiled.HEURISTICS`, any other player in `PLAYERS`:
@@ -7,28 +7,25 @@ KEY=VALUE. A compiled heuristic is added in `compiled.HEURISTICS`, any other pla
 """
 
 import difflib
-import hashlib
 import importlib
 import inspect
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agents.compiled import HEURISTICS, CompiledPlayer
 from agents.mixture import NET_1, REFERENCE
-from agents.own_code import call_own, find_import_hint, import_own, name_file
+from agents.own_code import call_own, find_import_hint, import_own
 from agents.tools.command import python_command
 from agents.tools.options import format_rows
 from agents.tools.settings import option_name, require
-from felicity_env.code_digest import PROJECT, code_digest, list_imported_files, project_root
+from felicity_env.code_digest import PROJECT, list_imported_files, project_root
 from felicity_env.player import Player
 
 OWN_PLAYER = "package.module:function or path/to/file.py:function"
 _MAX_LETTERS = 1000  # in a player code
-_MAX_NAME = 16  # letters of a name in a table
 
 
 class Entry(NamedTuple):
@@ -219,7 +216,9 @@ def _read_parts(name: str, text: str, *, has_colon: bool) -> tuple[list[str], di
     values += entry.defaults[len(entry.defaults) + len(values) - len(entry.values) :]
     if len(values) != len(entry.values):
         takes = " and ".join(entry.values) or "no value"
-        raise ValueError(f"{name!r} takes {takes} after the colon, got {text!r}: {entry.help}")
+        close = [option for value in values for option in difflib.get_close_matches(value, entry.options, n=1)]
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"{name!r} takes {takes} after the colon, got {text!r}{hint}: {entry.help}")
     return values, options
 
 
@@ -271,96 +270,6 @@ def list_files(*codes: str) -> list[Path]:
 def is_slow(*codes: str) -> bool:
     """Return whether at least one of the player codes names a search or a language model, which are slow."""
     return any(code.split(":")[0] in (*SEARCHES, "net+search", *SERVERS) for code in codes)
-
-
-class Identity(NamedTuple):
-    """Identity of a player: what its decisions depend on, as a digest, and what the digest omits."""
-
-    digest: str  # 8 hex digits
-    unseen: str  # "" if the digest sees everything
-    weights: str  # text that identifies the weights, as `identify_weights` returns it
-
-
-def identify_player(code: str) -> Identity:
-    """Return the identity of a player: a digest of its program, settings and weights, and what the digest omits.
-
-    The program is the Python code of the player's module and of all that it imports from its own folder and from this
-    project. If the player is a folder with an `__init__.py`, all its files count. Weights count if the player has a
-    method `digest()` that returns text. Raises `ValueError` as `make` does.
-    """
-    name, player = parse_code(code)[0], make(code)
-    is_own = name not in PLAYERS
-    source = inspect.getsourcefile(import_own(name) if is_own else importlib.import_module(PLAYERS[name].module))
-    weights = identify_weights(player)
-    files = _digest_files(Path(name).parent) if _is_folder(name) else ""
-    content = "\n".join([code, code_digest(Path(source)) if source else "", weights, files])
-    digest = hashlib.sha256(content.encode()).hexdigest()[:8]
-    return Identity(digest, _find_unseen(name, has_digest=bool(weights)), weights)
-
-
-def _is_folder(name: str) -> bool:
-    """Return whether a player, given by the part of its code before the colon, is a user's folder."""
-    return Path(name).name == "__init__.py"
-
-
-def _digest_files(folder: Path) -> str:
-    """Return a digest of the contents of all files in a folder but hidden ones and those that Python writes."""
-    names = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
-    counted = [name for name in names if not any(part[0] == "." or part == "__pycache__" for part in name.parts)]
-    digests = (f"{name}\0{hashlib.sha256((folder / name).read_bytes()).hexdigest()}" for name in counted)
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
-
-
-def _find_unseen(name: str, *, has_digest: bool) -> str:
-    """Return a line about what the digest of a player omits, given its name, or "" if it omits nothing."""
-    if name in SERVERS:
-        return "its settings are as before; whether its server still has the same model is not seen"
-    if name in PLAYERS or has_digest or _is_folder(name):
-        return ""
-    return "its code is as before; files that it reads are not compared, unless it has a method digest()"
-
-
-def identify_weights(player: Player) -> str:
-    """Return the text by which a player's method `digest()` identifies its weights, or "" if it has no such method."""
-    get_digest = getattr(player, "digest", None)
-    return str(get_digest()) if callable(get_digest) else ""
-
-
-def shorten_codes(codes: Iterable[str]) -> dict[str, str]:
-    """Return a short name for each player code, {code: name}, for narrow tables.
-
-    The name of a user's player is the name of its file or module if its function is `make`. The name of a policy ends
-    with the last part of its path. The middle of a name with more than 16 letters is left out. Codes whose names would
-    be equal, or equal to that of a built-in player, are not shortened.
-    """
-    names = {code: _leave_out_middle(_shorten(code)) for code in codes}
-    counts = Counter(names.values()) + Counter(PLAYERS.keys() - names.keys())
-    return {code: name if counts[name] == 1 else code for code, name in names.items()}
-
-
-def name_player(code: str) -> str:
-    """Return a player's short name and its code, as in `alice (class/alice.py:make)`, or the code if both are equal."""
-    (name,) = shorten_codes([code]).values()
-    return code if name == code else f"{name} ({code})"
-
-
-def list_short_names(codes: Sequence[str]) -> tuple[str, ...]:
-    """Return a short name for each player code, in the same order, as `shorten_codes` makes them."""
-    names = shorten_codes(codes)
-    return tuple(names[code] for code in codes)
-
-
-def _shorten(code: str) -> str:
-    name, _, text = code.partition(":")
-    if name in PLAYERS:
-        return f"{name}:{text.rstrip('/').split('/')[-1]}" if "/" in text else code
-    if text != "make":
-        return code
-    return name_file(Path(name)) if name.endswith(".py") else name.split(".")[-1]
-
-
-def _leave_out_middle(name: str) -> str:
-    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME // 2]}…{name[1 - _MAX_NAME // 2 :]}"
 
 
 def help_text() -> str:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from agents.player_names import name_player
 from agents.policy_file import read_setups
 from agents.policy_player import PolicyPlayer
-from agents.registry import is_own, make, name_player
+from agents.registry import is_own, make
 from agents.tools.command import print_error
 from felicity_env.game import Setup
 from felicity_env.setups import setup_name

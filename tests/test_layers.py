@@ -48,6 +48,7 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
         ("search", "beliefs"),
         ("policy_search", "chat"),
         ("registry",),
+        ("identity", "player_names"),
         ("trained_setups",),
         ("__init__",),
         ("arena",),

@@ -20,7 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.checkpoint_file import CURVE
-from agents.tools.files import UserError, describe_error, explain_os_errors, write_atomically
+from agents.tools.figures import save_figure
+from agents.tools.files import UserError, describe_error, explain_os_errors
 from agents.tools.markdown import format_estimate
 from agents.tools.settings import require
 
@@ -56,7 +57,7 @@ def main(config: Config) -> None:
     panels = find_panels(curves, config.against)
     with explain_os_errors(f"cannot create {config.out.parent}"):
         config.out.parent.mkdir(parents=True, exist_ok=True)
-    _save(draw_runs(curves, panels), config.out)
+    save_figure(draw_runs(curves, panels), config.out)
     console.print(build_table(curves, panels))
     console.print(f"written: {config.out}", highlight=False, soft_wrap=True)
 
@@ -148,7 +149,7 @@ def plot_learning_curve(curve: Curve, path: Path) -> None:
             _draw_line(axis, curve, pair, pair[1])
         _finish_panel(axis, curve, own[0], title=f"{setup}: one against the rest")
         axis.legend()
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _draw_line(axis: Axes, curve: Curve, panel: tuple[str, str], name: str) -> None:
@@ -162,10 +163,6 @@ def _finish_panel(axis: Axes, curve: Curve, panel: tuple[str, str], *, title: st
     axis.axhline(_find_win_shares(curve[0])[panel]["par"], color="grey", linestyle=":", label="par")
     axis.set(title=title, xlabel="million decisions", ylabel="win share", ylim=(0, 1))
     axis.grid(alpha=0.3)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    write_atomically(path, lambda part: figure.savefig(part, format=path.suffix[1:], dpi=120))
 
 
 def build_table(curves: Mapping[str, Curve], panels: Sequence[tuple[str, str]]) -> Table:

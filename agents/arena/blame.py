@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from agents.arena.parts import Match, Part
-from agents.registry import is_own, name_player
+from agents.player_names import name_player
+from agents.registry import is_own
 from agents.tasks.run import Outcome
 
 LEAD = 2  # parts by which a player must be ahead while parts are still to come, which may acquit it

@@ -25,7 +25,9 @@ from agents.arena.parts import Part, list_parts
 from agents.arena.report import build_pair_tables, print_failures
 from agents.arena.time_left import Report
 from agents.checkpoint_file import SUFFIX
-from agents.registry import PLAYERS, Identity, check_players, identify_player, make, shorten_codes
+from agents.identity import Identity, identify_player
+from agents.player_names import shorten_codes
+from agents.registry import PLAYERS, check_players, make
 from agents.tasks.options import Workers
 from agents.tools.command import print_error
 from agents.tools.files import write_json

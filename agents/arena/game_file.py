@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.registry import list_short_names
+from agents.player_names import list_short_names
 from agents.tools.files import write_text
 from felicity_env.game_record import Game
 from felicity_env.notation import dumps, loads

@@ -13,7 +13,9 @@ from agents.arena.blocks import Blocks, estimate_measures, play_blocks
 from agents.arena.games import PlayerError
 from agents.arena.parts import Match, Part, list_parts, load_part, open_folder, save_part
 from agents.arena.time_left import Report, TimeLeft
-from agents.registry import identify_weights, list_files, make, name_player
+from agents.identity import identify_weights
+from agents.player_names import name_player
+from agents.registry import list_files, make
 from agents.tasks.run import Outcome, run_tasks
 from agents.tools.command import print_error
 from agents.tools.files import UserError

@@ -22,7 +22,8 @@ import numpy as np
 from agents.arena import blocks as arena_blocks
 from agents.arena.blocks import MEASURES, Blocks
 from agents.arena.games import ROUND, Forfeit
-from agents.registry import Identity, identify_player, name_player, shorten_codes
+from agents.identity import Identity, identify_player
+from agents.player_names import name_player, shorten_codes
 from agents.tools.files import (
     LOCK,
     UserError,

@@ -15,7 +15,7 @@ from agents.arena.blocks import Blocks
 from agents.arena.estimates import Estimate, estimate_mean, linearise_ratio
 from agents.arena.matches import MatchResults
 from agents.arena.report import list_pairs, list_players
-from agents.tools.files import write_atomically
+from agents.tools.figures import save_figure
 from felicity_env.setups import setup_name
 
 VALUE_BINS = np.arange(-15, 50, 5)
@@ -53,7 +53,7 @@ def _finish(figure: Figure, path: Path) -> None:
     """Write a figure to a file; add a legend at the right if the last panel has labels."""
     if figure.axes[-1].get_legend_handles_labels()[0]:
         figure.axes[-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    write_atomically(path, lambda part: figure.savefig(part, dpi=100, format="png"))
+    save_figure(figure, path)
 
 
 def _list_blocks(panel: _Panel, matches: MatchResults, code: str) -> list[Blocks]:

@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.table import Table
 
 from agents.arena.matches import MatchResults
-from agents.registry import name_player, shorten_codes
+from agents.player_names import name_player, shorten_codes
 from agents.tools.command import print_error
 from agents.tools.files import write_text
 from agents.tools.markdown import format_estimate, format_table

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from rich.console import Console
 
 from agents.data.play import play_games
+from agents.identity import identify_player
 from agents.policy_player import PolicyPlayer
-from agents.registry import check_players, identify_player, is_slow, list_files, make
+from agents.registry import check_players, is_slow, list_files, make
 from agents.tasks.options import Workers
 from agents.tasks.run import run_tasks
 from agents.tools.command import print_error

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from agents.arena.games import Games, PlayerError
+from agents.identity import identify_player
 from agents.policy_player import PolicyPlayer
-from agents.registry import identify_player, make
+from agents.registry import make
 from felicity_env.dataset import Dataset
 from felicity_env.game import NO_SEAT, Setup, deal
 from felicity_env.game_record import count_dealt

@@ -8,7 +8,8 @@ from itertools import count
 from pathlib import Path
 
 from agents.arena.game_file import read_game, read_players, read_seed, write_game
-from agents.registry import check_player, is_foreign, list_short_names, make
+from agents.player_names import list_short_names
+from agents.registry import check_player, is_foreign, make
 from agents.tools.files import UserError
 from felicity_env.game import NO_SEAT, Setup, State
 from felicity_env.game_record import Game

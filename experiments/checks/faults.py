@@ -25,7 +25,7 @@ import numpy as np
 from agents.arena.blocks import Blocks
 from agents.arena.matches import play_part
 from agents.arena.parts import Match, Part, list_parts, save_part
-from agents.registry import identify_player
+from agents.identity import identify_player
 from agents.tasks.pool import Done, Lost
 from agents.tasks.run import Tasks
 from agents.tools.files import UserError

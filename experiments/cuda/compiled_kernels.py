@@ -41,9 +41,9 @@ def compile_kernel(kernel: Any, arguments: tuple[Any, ...], capability: tuple[in
     kernel: a function that `cuda.jit` has decorated. arguments: arguments as at a launch, with arrays of NumPy.
     """
     # numba-cuda asks the device for its capability when it compiles a function that the kernel calls.
-    device = lambda: SimpleNamespace(compute_capability=capability)  # noqa: E731
+    device = SimpleNamespace(compute_capability=capability)
     signature = numba.void(*map(numba.typeof, arguments))
-    with patch("numba.cuda.dispatcher.get_current_device", device):
+    with patch("numba.cuda.dispatcher.get_current_device", return_value=device):
         ptx, _ = cuda.compile_ptx(kernel.py_func, signature, device=False, cc=capability)
     return ptx
 
@@ -60,12 +60,12 @@ def measure_resources(ptx: str) -> Resources:
         command = [assembler, f"-arch={architecture and architecture[1]}", "-v", str(source), "-o", str(binary)]
         report = subprocess.run(command, capture_output=True, text=True, check=True).stderr
         instructions = _code_size(binary.read_bytes()) // INSTRUCTION_BYTES
-    read = lambda pattern: int((re.search(pattern, report) or ["", "0"])[1])  # noqa: E731
     constants, tables = (
         sum(map(int, re.findall(rf"^\.{space} .*?\[(\d+)\]", ptx, re.MULTILINE))) for space in ("const", "global")
     )
-    stack, spills = read(r"(\d+) bytes stack frame"), read(r"(\d+) bytes spill stores")
-    return Resources(read(r"Used (\d+) registers"), stack, spills, constants, tables, instructions)
+    patterns = r"Used (\d+) registers", r"(\d+) bytes stack frame", r"(\d+) bytes spill stores"
+    registers, stack, spills = (int((re.search(pattern, report) or ["", "0"])[1]) for pattern in patterns)
+    return Resources(registers, stack, spills, constants, tables, instructions)
 
 
 def count_instructions(ptx: str) -> int:

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from agents.registry import check_players
+from agents.tools.figures import save_figure
 from agents.tools.settings import check_at_least, check_seeds, require
 from experiments.builds.reference import ANNEALING
 from experiments.exact.equilibria import solve_last_rounds, solve_setup
@@ -123,7 +124,7 @@ def plot(results: dict[str, Any], config: Config, path: Path) -> None:
     training.legend()
     for axis in (solving, training):
         axis.grid(alpha=0.3)
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path)
 
 
 def main(config: Config) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from rich.progress import track
 
 from agents.registry import check_players
+from agents.tools.figures import save_figure
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import SeveralSetups, check_at_least, check_range
 from experiments.game.cards import compute_card_columns, compute_holding_columns
@@ -105,4 +106,4 @@ def main(config: Config) -> None:
     results = measure(config)
     path = write_result("anatomy", config, results, started=started)
     for name, figure in draw_figures(results).items():
-        figure.savefig(path.with_name(f"{path.stem}_{name}.png"), dpi=110)
+        save_figure(figure, path.with_name(f"{path.stem}_{name}.png"))

@@ -19,7 +19,8 @@ from rich.console import Console
 
 from agents.arena.matches import play_part
 from agents.arena.parts import Match, Part, list_parts
-from agents.registry import check_player, identify_player
+from agents.identity import identify_player
+from agents.registry import check_player
 from agents.tasks.pool import Done
 from agents.tasks.processes import ProcessPool
 from agents.tasks.run import Tasks

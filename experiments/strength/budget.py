@@ -18,6 +18,7 @@ from agents.arena.estimates import estimate_share
 from agents.arena.matches import Match, play_matches
 from agents.registry import SEARCHES, check_players
 from agents.tasks.options import Workers
+from agents.tools.figures import save_figure
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import SeveralSetups, check_at_least
@@ -113,7 +114,7 @@ def plot(rows: Sequence[dict[str, Any]], rest: str, path: Path) -> None:
         axis.grid(alpha=0.3)
     axes[0].set_ylabel(f"win share against {chosen[0]['num_players'] - 1} {rest}")
     axes[0].legend()
-    figure.savefig(path, dpi=100)
+    save_figure(figure, path)
 
 
 def main(config: Config) -> None:

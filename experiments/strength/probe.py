@@ -16,7 +16,8 @@ import numpy as np
 from rich.console import Console
 
 from agents.arena.estimates import estimate_share
-from agents.registry import check_players, identify_player
+from agents.identity import identify_player
+from agents.registry import check_players
 from agents.tasks.options import Workers
 from agents.tools.markdown import format_estimate
 from agents.tools.seeds import SEEDS

@@ -19,6 +19,7 @@ import agents
 from agents.arena.estimates import linearise_ratio
 from agents.registry import check_players
 from agents.sack_value import expected_sack_value
+from agents.tools.figures import save_figure
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least
 from experiments.game.cards import CARDS
@@ -183,7 +184,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
     left.grid(alpha=0.3)
     left.legend()
     _plot_cards(right, results["cards"])
-    figure.savefig(path, dpi=100)
+    save_figure(figure, path)
 
 
 def _plot_cards(axis: Axes, situations: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from rich.progress import track
 import agents
 from agents.arena.matches import win_shares_against_copies
 from agents.tasks.options import Workers
+from agents.tools.figures import save_figure
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_seeds, require
 from experiments.builds.reference import choose_members, write_mixture
@@ -215,7 +216,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
         axis.grid(alpha=0.3)
     axes[0].set_yticks(range(len(variants)), variants)
     axes[0].invert_yaxis()
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path)
 
 
 def main(config: Config) -> None:

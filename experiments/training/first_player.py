@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from agents.tasks.options import Workers
+from agents.tools.figures import save_figure
 from agents.tools.settings import OneSetup, check_seeds
 from experiments.results import write_result
 from experiments.runs import train_runs
@@ -64,7 +65,7 @@ def plot(runs: Sequence[Mapping[str, Any]], ev: Mapping[str, Mapping[str, float]
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("win share")
     axes[0].legend(loc="lower right")
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path)
 
 
 def summarise(runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:

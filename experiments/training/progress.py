@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from agents.tasks.options import Workers
+from agents.tools.figures import save_figure
 from agents.tools.settings import OneSetup, check_at_least, check_range, check_seeds
 from experiments.builds.reference import NUM_MEMBERS, choose_members, list_annealing_settings, write_mixture
 from experiments.results import write_result
@@ -88,7 +89,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
     axis.set(ylabel="win share above par", ylim=(0, None))
     axis.grid(alpha=0.3)
     axis.legend()
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path)
 
 
 def main(config: Config) -> None:

@@ -8,10 +8,11 @@ import pytest
 
 import agents
 from agents.compiled import HEURISTICS, CompiledPlayer, heuristic_number
+from agents.identity import identify_player
 from agents.mixture import REFERENCE, MixturePlayer
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
-from agents.registry import OWN_PLAYER, PLAYERS, identify_player, is_slow, list_files, parse_code, shorten_codes
+from agents.registry import OWN_PLAYER, PLAYERS, is_slow, list_files, parse_code
 from agents.search import MAX_PLAYOUTS, MAX_THREADS, SearchPlayer
 from agents.tools.command import python_command
 from felicity_env import Batch
@@ -147,30 +148,6 @@ def test_a_folder_of_code_and_a_file_of_another_library_get_a_hint(tmp_path):
         agents.make(f"{tmp_path}/model.zip")
 
 
-def test_a_digest_of_a_folder_changes_with_any_file_in_it(tmp_path):
-    (tmp_path / "__init__.py").write_text("import agents\ndef make():\n    return agents.make('ev')\n")
-    (tmp_path / "weights.txt").write_text("1")
-    code = f"{tmp_path}/__init__.py:make"
-    first = identify_player(code)
-    (tmp_path / "__pycache__").mkdir(exist_ok=True)
-    (tmp_path / "__pycache__/new.pyc").write_text("")
-    assert identify_player(code) == first
-    assert not first.unseen
-    (tmp_path / "weights.txt").write_text("2")
-    assert identify_player(code).digest != first.digest
-
-
-def test_long_names_lose_their_middle_unless_they_would_be_equal():
-    runs = [f"net:runs/standard-4-seed0-20261125-10223{k}" for k in range(2)]
-    assert shorten_codes(["ev", *runs]) == {
-        "ev": "ev",
-        runs[0]: "net:stan…-102230",
-        runs[1]: "net:stan…-102231",
-    }
-    others = [f"net:standard-{k}-seed0-20261125" for k in range(2)]
-    assert shorten_codes(others) == {code: code for code in others}
-
-
 @pytest.mark.parametrize("code", ["net:", "mc:", "ismcts:"])
 def test_a_colon_needs_something_after_it(code):
     with pytest.raises(ValueError, match="needs something after the colon: "):
@@ -192,6 +169,13 @@ def test_too_few_or_too_many_values_are_refused_with_the_help(code):
 def test_a_value_for_a_player_that_takes_none_is_refused():
     with pytest.raises(ValueError, match="'net-1' takes no value after the colon, got 'something'"):
         agents.make("net-1:something")
+
+
+def test_an_option_that_is_misspelt_gets_a_hint():
+    with pytest.raises(
+        ValueError, match=r"takes path after the colon, got 'some/run,greed' \(did you mean 'greedy'\?\)"
+    ):
+        agents.make("net:some/run,greed")
 
 
 def test_an_option_given_twice_is_refused():
@@ -243,26 +227,6 @@ def test_codes_separated_by_commas_get_an_error_with_blanks(codes):
     blanks = codes.replace(",", " ")
     with pytest.raises(ValueError, match=f"names several players; separate codes by blanks: {blanks}"):
         agents.make(codes)
-
-
-# --- digests ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_digest_differs_between_players_and_between_their_parts():
-    codes = ("anchor", "ev", "mc:10", "mc:20", "ismcts:10", "net", "net:greedy", f"{HERE}:make_own_player")
-    digests = {code: identify_player(code) for code in codes}
-    assert len(set(digests.values())) == len(codes)
-    assert all(len(player.digest) == 8 and int(player.digest, 16) >= 0 for player in digests.values())
-    assert {code for code, player in digests.items() if player.unseen} == {f"{HERE}:make_own_player"}
-    assert "server still has the same model" in identify_player("chat:http://127.0.0.1:9/v1,model").unseen
-    assert digests == {code: identify_player(code) for code in codes}
-
-
-def test_a_digest_changes_with_the_weights_of_a_policy(tmp_path):
-    save_policy(tmp_path, small_net(1).layers, open_mice=False, activation="tanh")
-    before = identify_player(f"net:{tmp_path}")
-    save_policy(tmp_path, small_net(2).layers, open_mice=False, activation="tanh")
-    assert identify_player(f"net:{tmp_path}") != before
 
 
 def test_slow_players_are_known_by_their_codes():

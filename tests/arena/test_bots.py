@@ -8,7 +8,8 @@ import pytest
 from agents.__main__ import VERBS
 from agents.arena.bots import read_bots
 from agents.arena.parts import report_changes
-from agents.registry import Identity, shorten_codes
+from agents.identity import Identity
+from agents.player_names import shorten_codes
 from agents.tools.command import run_verb
 from tests.support.experiments import save_random_policy
 

@@ -12,7 +12,8 @@ import pytest
 
 from agents.arena.blocks import play_blocks
 from agents.arena.parts import Match, Part, arena_digest, list_parts, load_part, open_folder, save_part
-from agents.registry import identify_player, make
+from agents.identity import identify_player
+from agents.registry import make
 from agents.tools.command import run_module
 from agents.tools.files import UserError, lock_folder
 from felicity_env.random_stream import game_seed
@@ -157,7 +158,7 @@ def write_bot(folder: Path, habit: str) -> str:
 
 def identify(folder: Path, code: str) -> tuple[str, str]:
     """Return digest and unseen of a player, as a new process finds them."""
-    script = "import sys; from agents.registry import identify_player as find; print(*find(sys.argv[1])[:2], sep='\\n')"
+    script = "import sys; from agents.identity import identify_player as find; print(*find(sys.argv[1])[:2], sep='\\n')"
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(
         [sys.executable, "-c", script, code], env=environment, capture_output=True, text=True, check=True

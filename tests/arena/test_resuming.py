@@ -13,8 +13,8 @@ import pytest
 from agents.__main__ import VERBS
 from agents.arena import matches
 from agents.arena.parts import Match, list_parts
+from agents.identity import identify_player
 from agents.policy_file import save_policy
-from agents.registry import identify_player
 from agents.tools.command import run_verb
 from felicity_env import NUM_ACTIONS, OBS_SIZE, Setup
 from felicity_env.setups import standard_setup
