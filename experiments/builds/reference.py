@@ -52,6 +52,7 @@ AVERAGING = ANNEALING | {
     "learning_rate": 2e-4,
 }
 ON_GPU: dict[str, Any] = {"num_envs": 16384, "batch_size": 8192, "device": "cuda"}
+FIRST, SECOND = "annealing", "averaging"  # folders of the two runs
 NUM_MEMBERS = 10  # one for each card that may have been removed from a seat's set
 AGAINST = ("anchor", "ev", "tuned")  # players that the learning curve shows
 
@@ -146,10 +147,10 @@ def main(config: Config) -> None:
         require_gpu("--device cuda")
     player = config.start
     if player is None:
-        player = config.out / "annealing"
+        player = config.out / FIRST
         _train("reference", player, create_annealing(config), config)
     if config.averaging_timesteps:
-        run = config.out / "averaging"
+        run = config.out / SECOND
         _train("reference_averaging", run, create_averaging(config, player), config)
         player = write_mixture(choose_members(run), config.out / "net")
     console.print(f"the player is net:{player}", highlight=False, soft_wrap=True)

@@ -49,6 +49,7 @@ from experiments.pages.training_tables import (
     render_first_player,
     render_progress,
     render_recipes,
+    render_reference_progress,
 )
 from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, Game, felicity_v0, game_seed
 from felicity_env.game import CARD_VALUES, MAX_BID, NUM_CARDS, PASS
@@ -202,6 +203,7 @@ PAGES: dict[Path, Parts] = {
         "first_player_maskable-ppo": partial(render_first_player, "maskable-ppo"),
         **{f"ablation_{recipe}": partial(render_ablation, recipe) for recipe in ("default", "reference")},
         "progress": render_progress,
+        "reference_progress": render_reference_progress,
         "training_speed": render_training_speed,
     },
     DOCS / "game.md": {"anatomy": render_anatomy},

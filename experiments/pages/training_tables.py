@@ -1,9 +1,8 @@
 """Tables about training, from stored results; each function `render_*` returns one as Markdown."""
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
-
-import numpy as np
 
 from agents.tools.markdown import format_estimate
 from agents.tools.settings import OneSetup
@@ -53,15 +52,29 @@ def render_progress() -> str:
     if not (RESULTS / "progress.json").exists():
         return NOT_MEASURED
     stored = read_result("progress")
-    runs = stored["results"]["runs"]
+    curves = stored["results"]["curves"]
     rows = []
-    for points in zip(*(run["curve"] for run in runs), strict=True):
-        decisions = np.mean([point["timesteps"] for point in points])
-        mean = np.mean([point["gain"]["value"] for point in points])
-        rows.append(
-            (f"{decisions / 1e6:.0f} million", *(format_signed(point["gain"]) for point in points), f"{mean:+.3f}")
-        )
-    return format_with_source(("decisions", *(f"training seed {run['seed']}" for run in runs), "mean"), rows, stored)
+    for points in zip(*curves.values(), strict=True):
+        decisions = fmean(point["timesteps"] for point in points)
+        mean = fmean(point["gain"]["value"] for point in points)
+        rows.append((_format_decisions(decisions), *(format_signed(point["gain"]) for point in points), f"{mean:+.3f}"))
+    return format_with_source(("decisions", *curves, "mean"), rows, stored)
+
+
+def render_reference_progress() -> str:
+    """Return a Markdown table of the gains of short best responses on the way of the reference player."""
+    if not (RESULTS / "progress.json").exists():
+        return NOT_MEASURED
+    stored = read_result("progress")
+    rows = [
+        (_format_decisions(point["timesteps"]), format_signed(point["gain"]))
+        for point in stored["results"]["reference"]
+    ]
+    return format_with_source(("decisions", "gain"), rows, stored)
+
+
+def _format_decisions(timesteps: float) -> str:
+    return f"{timesteps / 1e6:,.0f} million"
 
 
 def render_encoding() -> str:

@@ -3,7 +3,8 @@
 The first run of the recipe of the reference player is trained with several seeds. At several points, the player is the
 mixture of the policies that the run kept in the second half of its training so far. Best responses to it are trained
 from the weights of its last member. These responses are short (probes): they find less than the long ones of the
-question `exploit`, but enough to compare players.
+question `exploit`, but enough to compare players. `--reference` measures the far longer runs of the reference player in
+the same way; in its second run, the player is the mixture of all policies that were kept so far.
 """
 
 import time
@@ -14,12 +15,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 from rich.console import Console
 
 from agents.tasks.options import Workers
 from agents.tools.figures import save_figure
-from agents.tools.settings import OneSetup, check_at_least, check_range, check_seeds
-from experiments.builds.reference import NUM_MEMBERS, choose_members, list_annealing_settings, write_mixture
+from agents.tools.settings import OneSetup, check_at_least, check_range, check_seeds, require
+from experiments.builds.reference import (
+    FIRST,
+    NUM_MEMBERS,
+    SECOND,
+    choose_members,
+    list_annealing_settings,
+    write_mixture,
+)
 from experiments.results import write_result
 from experiments.runs import train_runs
 from experiments.strength import exploit, probe
@@ -39,6 +48,8 @@ class Config(Workers, OneSetup):
     """Number of decisions to learn from in each run of the recipe."""
     points: int = 5
     """Number of points of each run at which the player is measured, at equal distances from each other."""
+    reference: Path | None = None
+    """Folder of finished runs of `python -m experiments reference`, whose players on the way are measured too."""
     probe_timesteps: int = 8_000_000
     """Number of decisions to learn from in the training of each response."""
     num_deals: int = 1500
@@ -51,6 +62,9 @@ class Config(Workers, OneSetup):
         check_seeds(self.seeds)
         check_at_least(self, total_timesteps=1, probe_timesteps=1, num_deals=2)
         check_range(self, 1, 2 * NUM_MEMBERS, "points")  # a run keeps as many policies
+        runs = [] if self.reference is None else [self.reference / name for name in (FIRST, SECOND)]
+        for run in runs:
+            require((run / POLICIES).is_dir(), f"--reference: {run} holds no policies; it must be a run of the recipe")
 
 
 def create_config(seed: int, config: Config) -> SelfplayConfig:
@@ -59,12 +73,27 @@ def create_config(seed: int, config: Config) -> SelfplayConfig:
     return SelfplayConfig(**settings, seed=seed, threads=1, device="cpu")
 
 
-def write_players(run: Path, config: Config) -> Iterator[tuple[int, Path]]:
-    """Write the player at each point of a run into a folder; yield the decisions learned from, and the folder."""
-    kept = [int(path.name) for path in (run / POLICIES).iterdir()]
-    for goal in np.linspace(0, config.total_timesteps, config.points + 1)[1:]:
-        timesteps = min(kept, key=lambda number: abs(number - goal))
-        yield timesteps, write_mixture(choose_members(run, since=0.5, until=timesteps), run / f"net-{timesteps}")
+def write_players(run: Path, points: int, *, since: float = 0.5) -> Iterator[tuple[int, Path]]:
+    """Write the player at each point of a run into a folder; yield the decisions learned from, and the folder.
+
+    since: as in `choose_members`.
+    """
+    kept = [int(path.name) for path in (run / POLICIES).iterdir() if int(path.name)]  # 0 is the policy at the start
+    goals = np.linspace(0, max(kept), points + 1)[1:]
+    for timesteps in dict.fromkeys(min(kept, key=lambda number: abs(number - goal)) for goal in goals):
+        yield timesteps, write_mixture(choose_members(run, since=since, until=timesteps), run / f"net-{timesteps}")
+
+
+def write_reference_players(folder: Path, points: int) -> Iterator[tuple[int, Path]]:
+    """Write the players at the points of both runs of the reference player, as `write_players` does.
+
+    The decisions of the second run are counted on from those of the first.
+    """
+    learned = 0
+    for learned, player in write_players(folder / FIRST, points):
+        yield learned, player
+    for timesteps, player in write_players(folder / SECOND, points, since=0.0):
+        yield learned + timesteps, player
 
 
 def create_probes(players: Sequence[Path], config: Config) -> list[exploit.Config]:
@@ -74,19 +103,19 @@ def create_probes(players: Sequence[Path], config: Config) -> list[exploit.Confi
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
-    """Plot the gain of the probes over the decisions of training, one line for each seed."""
+    """Plot the gain of the probes over the decisions of training, one line for each run."""
     figure = Figure(figsize=(6.5, 4), layout="constrained")
     axis = figure.subplots()
-    for run in results["runs"]:
-        steps = [point["timesteps"] / 1e6 for point in run["curve"]]
-        gains = [point["gain"] for point in run["curve"]]
+    reference = {"reference player": results["reference"]} if results["reference"] else {}
+    for name, curve in (results["curves"] | reference).items():
+        steps = [point["timesteps"] / 1e6 for point in curve]
+        gains = [point["gain"] for point in curve]
         errors = [[g["value"] - g["low"] for g in gains], [g["high"] - g["value"] for g in gains]]
-        axis.errorbar(
-            steps, [g["value"] for g in gains], errors, marker="o", capsize=3, label=f"training seed {run['seed']}"
-        )
+        axis.errorbar(steps, [g["value"] for g in gains], errors, marker="o", capsize=3, label=name)
     axis.axhline(0, color="grey", linestyle=":")
     axis.set(title="what a short best response gains", xlabel="million decisions of training")
-    axis.set(ylabel="win share above par", ylim=(0, None))
+    axis.set(ylabel="win share above par", ylim=(0, None), xscale="log")
+    axis.xaxis.set_major_formatter(ScalarFormatter())
     axis.grid(alpha=0.3)
     axis.legend()
     save_figure(figure, path)
@@ -95,16 +124,19 @@ def plot(results: dict[str, Any], path: Path) -> None:
 def main(config: Config) -> None:
     """Train and probe, print each gain as soon as it is known, store all of them and plot them."""
     started, console = time.monotonic(), Console()
-    folders = {seed: config.out / f"seed{seed}" for seed in config.seeds}
-    for _ in train_runs([(folders[seed], create_config(seed, config)) for seed in folders], **config.spread):
+    folders = {f"training seed {seed}": config.out / f"seed{seed}" for seed in config.seeds}
+    runs = zip(folders.values(), (create_config(seed, config) for seed in config.seeds), strict=True)
+    for _ in train_runs([*runs], **config.spread):
         pass
-    found = [(seed, *player) for seed, folder in folders.items() for player in write_players(folder, config)]
-    curves: dict[int, list[dict[str, Any]]] = {seed: [] for seed in folders}
+    found = [(name, *player) for name, run in folders.items() for player in write_players(run, config.points)]
+    if config.reference:
+        found += [("reference", *player) for player in write_reference_players(config.reference, config.points)]
+    curves: dict[str, list[dict[str, Any]]] = {name: [] for name in (*folders, "reference")}
     gains = probe.measure_gains(create_probes([player for _, _, player in found], config), **config.spread)
-    for (seed, timesteps, _), gain in zip(found, gains, strict=True):
-        curves[seed].append({"timesteps": timesteps, "gain": gain})
-        console.print(f"seed {seed}, {timesteps:,} decisions: a response gains {gain['value']:+.3f}", highlight=False)
-    runs = [{"seed": seed, "curve": curve} for seed, curve in curves.items()]
-    results = {**describe_setup(config.chosen_setup), "runs": runs}
+    for (name, timesteps, _), gain in zip(found, gains, strict=True):
+        curves[name].append({"timesteps": timesteps, "gain": gain})
+        console.print(f"{name}, {timesteps:,} decisions: a response gains {gain['value']:+.3f}", highlight=False)
+    reference = curves.pop("reference")
+    results = {**describe_setup(config.chosen_setup), "curves": curves, "reference": reference}
     path = write_result("progress", config, results, started=started)
     plot(results, path.with_suffix(".png"))

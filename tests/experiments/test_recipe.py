@@ -6,10 +6,12 @@ import pytest
 
 import agents
 from agents.network import NetworkPlayer
+from agents.policy_file import save_policy
 from agents.policy_search import load_critic
 from experiments.builds import reference
 from experiments.strength import exploit
 from experiments.training import progress
+from tests.support.players import small_net
 from train.config import read_config
 
 SMALL = {"num_envs": 16, "batch_size": 128, "hidden_sizes": (8,), "evaluation_deals": 2, "curve_deals": 2}
@@ -84,15 +86,45 @@ def test_the_policies_of_a_part_of_a_run_make_its_mixture(tmp_path):
 @pytest.mark.compiled("trains several players")
 def test_the_players_on_the_way_of_the_recipe_are_exploited_by_short_responses(tmp_path, stored, monkeypatch):
     monkeypatch.setattr(exploit, "TRAINER_SETTINGS", ("num_envs", "num_steps", "update_epochs", "learning_rate"))
-    small = {"total_timesteps": 1200, "probe_timesteps": 300, "num_deals": 2, "num_players": 3}
+    runs = tmp_path / "reference"
+    reference.main(reference.Config(total_timesteps=600, averaging_timesteps=600, num_players=(3,), out=runs))
+    small = {"total_timesteps": 1200, "probe_timesteps": 300, "num_deals": 2, "num_players": 3, "reference": runs}
     progress.main(progress.Config(seeds=(0, 1), points=2, workers=1, out=tmp_path / "runs", **small))
     written = json.loads((stored / "progress.json").read_text())["results"]
-    assert [run["seed"] for run in written["runs"]] == [0, 1]
-    for run in written["runs"]:
-        folder = tmp_path / "runs" / f"seed{run['seed']}"
-        first, last = (point["timesteps"] for point in run["curve"])
+    assert list(written["curves"]) == ["training seed 0", "training seed 1"]
+    learned = [point["timesteps"] for point in written["reference"]]
+    assert len(set(learned)) == 4
+    assert learned == sorted(learned)
+    for seed, curve in enumerate(written["curves"].values()):
+        folder = tmp_path / "runs" / f"seed{seed}"
+        first, last = (point["timesteps"] for point in curve)
         assert 0 < first < last
-        for point in run["curve"]:
+        for point in curve:
             assert agents.make(f"net:{folder}/net-{point['timesteps']}").digest()
-        assert all(point["gain"]["low"] <= point["gain"]["value"] <= point["gain"]["high"] for point in run["curve"])
+        assert all(-0.34 < point["gain"]["low"] <= point["gain"]["value"] < 0.67 for point in curve)
     assert (stored / "progress.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_folder_without_the_policies_of_both_runs_is_not_one_of_the_reference_player(tmp_path):
+    (tmp_path / "annealing" / "policies").mkdir(parents=True)
+    with pytest.raises(ValueError, match=f"--reference: {tmp_path}/averaging holds no policies"):
+        progress.Config(reference=tmp_path)
+
+
+def test_players_of_the_second_run_are_mixtures_of_all_its_policies_so_far(tmp_path):
+    for name, kept in (("annealing", (300, 400, 600)), ("averaging", (0, 100, 200))):
+        for timesteps in kept:
+            save_policy(
+                tmp_path / name / "policies" / f"{timesteps:012}",
+                small_net().layers,
+                open_mice=False,
+                activation="tanh",
+            )
+    players = dict(progress.write_reference_players(tmp_path, 4))
+    assert {timesteps: len(list(player.iterdir())) for timesteps, player in players.items()} == {
+        300: 1,
+        400: 2,
+        600: 2,
+        700: 1,
+        800: 2,
+    }

@@ -10,10 +10,8 @@ import pytest
 import agents
 from experiments import results
 from experiments.__main__ import main
-from experiments.builds import reference
 from experiments.exact import question
 from experiments.speed import training as training_speed
-from experiments.strength import exploit
 from experiments.strength.ladder import read_win_shares
 from experiments.training import encoding, first_player, progress
 from tests.support.selfplay_runs import SMALL, small_config
@@ -52,21 +50,6 @@ def test_both_layouts_of_the_observation_are_trained_and_measured_on_the_same_de
     assert list(results) == ["numbers and thermometers", "numbers alone"]
     assert all(result["win_share"]["ev"]["blocks"] == 2 for result in results.values())
     assert [agents.make(f"net:{tmp_path}/layout-{k}-seed0").observation_version for k in (1, 2)] == [1, 2]
-
-
-@pytest.mark.compiled("trains players")
-def test_progress_is_the_gain_of_a_short_response_to_the_player_at_each_point_of_a_run(stored, tmp_path, monkeypatch):
-    recipe = {name: SMALL[name] for name in ("num_envs", "num_steps", "batch_size", "hidden_sizes", "evaluation_deals")}
-    monkeypatch.setattr(reference, "ANNEALING", recipe)
-    monkeypatch.setattr(exploit.Config, "num_envs", 16)
-    sizes = {"total_timesteps": 5000, "points": 2, "probe_timesteps": 300, "num_deals": 2, "workers": 1}
-    progress.main(progress.Config(seeds=(0, 1), **sizes, out=tmp_path))
-    written = json.loads((stored / "progress.json").read_text())["results"]
-    assert [run["seed"] for run in written["runs"]] == [0, 1]
-    for run in written["runs"]:
-        assert [point["timesteps"] for point in run["curve"]] == pytest.approx([2500, 5000], abs=700)
-        assert all(-0.25 <= point["gain"]["low"] <= point["gain"]["value"] <= 0.75 for point in run["curve"])
-    assert (stored / "progress.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_progress_has_no_more_points_than_a_run_keeps_policies():
