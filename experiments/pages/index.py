@@ -235,15 +235,14 @@ def _describe_good_positions(tables: Sequence[Result]) -> str:
 
 
 def _answer_progress(results: Sequence[Result]) -> str:
-    curves = results[0]["results"]["curves"].values()
     texts = []
-    for place in (0, -1):
-        points = [curve[place] for curve in curves]
-        gains = " ".join(f"{point['gain']['value']:+.3f}" for point in points)
-        texts.append(f"{gains} after {points[0]['timesteps'] / 1e6:.0f} million decisions")
-    reference = results[0]["results"]["reference"]
-    texts += [f"{point['gain']['value']:+.3f} at the end of the reference player's runs" for point in reference[-1:]]
-    return f"gains of short best responses (one per training seed): {'; '.join(texts)}"
+    for name, curve in (pair for result in results for pair in result["results"]["curves"].items()):
+        gains = " and ".join(
+            f"{curve[place]['gain']['value']:+.3f} after {curve[place]['timesteps'] / 1e6:,.0f} million"
+            for place in (0, -1)
+        )
+        texts.append(f"{name} {gains}")
+    return f"gains of short best responses, and decisions of training: {'; '.join(texts)}"
 
 
 def _answer_speed(results: Sequence[Result]) -> str:

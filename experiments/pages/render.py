@@ -49,7 +49,6 @@ from experiments.pages.training_tables import (
     render_first_player,
     render_progress,
     render_recipes,
-    render_reference_progress,
 )
 from felicity_env import NUM_ACTIONS, OBS_SIZE, REWARDS, SECTIONS, Batch, Game, felicity_v0, game_seed
 from felicity_env.game import CARD_VALUES, MAX_BID, NUM_CARDS, PASS
@@ -202,8 +201,7 @@ PAGES: dict[Path, Parts] = {
         "first_player_selfplay": partial(render_first_player, "selfplay"),
         "first_player_maskable-ppo": partial(render_first_player, "maskable-ppo"),
         **{f"ablation_{recipe}": partial(render_ablation, recipe) for recipe in ("default", "reference")},
-        "progress": render_progress,
-        "reference_progress": render_reference_progress,
+        **{name: partial(render_progress, name) for name in ("progress", "progress_reference")},
         "training_speed": render_training_speed,
     },
     DOCS / "game.md": {"anatomy": render_anatomy},

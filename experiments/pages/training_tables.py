@@ -47,34 +47,23 @@ def _list_comparisons(found: Mapping[str, Any], others: int) -> dict[str, Any]:
     return compared | ({"a short best response to it": found["response"]} if "response" in found else {})
 
 
-def render_progress() -> str:
-    """Return a Markdown table of the gains of short best responses, with a row for each point of the training."""
-    if not (RESULTS / "progress.json").exists():
+def render_progress(name: str) -> str:
+    """Return a Markdown table of the gains of short best responses, with a row for each point of the training.
+
+    name: name of the stored result.
+    """
+    if not (RESULTS / f"{name}.json").exists():
         return NOT_MEASURED
-    stored = read_result("progress")
+    stored = read_result(name)
     curves = stored["results"]["curves"]
     rows = []
     for points in zip(*curves.values(), strict=True):
         decisions = fmean(point["timesteps"] for point in points)
-        mean = fmean(point["gain"]["value"] for point in points)
-        rows.append((_format_decisions(decisions), *(format_signed(point["gain"]) for point in points), f"{mean:+.3f}"))
-    return format_with_source(("decisions", *curves, "mean"), rows, stored)
-
-
-def render_reference_progress() -> str:
-    """Return a Markdown table of the gains of short best responses on the way of the reference player."""
-    if not (RESULTS / "progress.json").exists():
-        return NOT_MEASURED
-    stored = read_result("progress")
-    rows = [
-        (_format_decisions(point["timesteps"]), format_signed(point["gain"]))
-        for point in stored["results"]["reference"]
-    ]
-    return format_with_source(("decisions", "gain"), rows, stored)
-
-
-def _format_decisions(timesteps: float) -> str:
-    return f"{timesteps / 1e6:,.0f} million"
+        gains = [point["gain"] for point in points]
+        mean = (f"{fmean(gain['value'] for gain in gains):+.3f}",) if len(gains) > 1 else ()
+        rows.append((f"{decisions / 1e6:,.0f} million", *map(format_signed, gains), *mean))
+    head = ("decisions", *curves, *(("mean",) if len(curves) > 1 else ()))
+    return format_with_source(head, rows, stored)
 
 
 def render_encoding() -> str:

@@ -3,8 +3,8 @@
 The first run of the recipe of the reference player is trained with several seeds. At several points, the player is the
 mixture of the policies that the run kept in the second half of its training so far. Best responses to it are trained
 from the weights of its last member. These responses are short (probes): they find less than the long ones of the
-question `exploit`, but enough to compare players. `--reference` measures the far longer runs of the reference player in
-the same way; in its second run, the player is the mixture of all policies that were kept so far.
+question `exploit`, but enough to compare players. `--reference` measures the far longer runs of the reference player
+instead; in the second of them, the player is the mixture of all policies that it kept so far.
 """
 
 import time
@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
 from rich.console import Console
 
 from agents.tasks.options import Workers
@@ -49,7 +48,8 @@ class Config(Workers, OneSetup):
     points: int = 5
     """Number of points of each run at which the player is measured, at equal distances from each other."""
     reference: Path | None = None
-    """Folder of finished runs of `python -m experiments reference`, whose players on the way are measured too."""
+    """Folder of finished runs of `python -m experiments reference`. If it is given, the players on their way are
+    measured, and no runs are trained."""
     probe_timesteps: int = 8_000_000
     """Number of decisions to learn from in the training of each response."""
     num_deals: int = 1500
@@ -106,37 +106,43 @@ def plot(results: dict[str, Any], path: Path) -> None:
     """Plot the gain of the probes over the decisions of training, one line for each run."""
     figure = Figure(figsize=(6.5, 4), layout="constrained")
     axis = figure.subplots()
-    reference = {"reference player": results["reference"]} if results["reference"] else {}
-    for name, curve in (results["curves"] | reference).items():
+    for name, curve in results["curves"].items():
         steps = [point["timesteps"] / 1e6 for point in curve]
         gains = [point["gain"] for point in curve]
         errors = [[g["value"] - g["low"] for g in gains], [g["high"] - g["value"] for g in gains]]
         axis.errorbar(steps, [g["value"] for g in gains], errors, marker="o", capsize=3, label=name)
     axis.axhline(0, color="grey", linestyle=":")
     axis.set(title="what a short best response gains", xlabel="million decisions of training")
-    axis.set(ylabel="win share above par", ylim=(0, None), xscale="log")
-    axis.xaxis.set_major_formatter(ScalarFormatter())
+    axis.set(ylabel="win share above par", ylim=(0, None))
     axis.grid(alpha=0.3)
     axis.legend()
     save_figure(figure, path)
 
 
-def main(config: Config) -> None:
-    """Train and probe, print each gain as soon as it is known, store all of them and plot them."""
-    started, console = time.monotonic(), Console()
-    folders = {f"training seed {seed}": config.out / f"seed{seed}" for seed in config.seeds}
-    runs = zip(folders.values(), (create_config(seed, config) for seed in config.seeds), strict=True)
+def train_players(config: Config) -> dict[str, list[tuple[int, Path]]]:
+    """Train by the recipe with each seed, and return the players at the points of each run, as `write_players` does."""
+    folders = [config.out / f"seed{seed}" for seed in config.seeds]
+    runs = zip(folders, (create_config(seed, config) for seed in config.seeds), strict=True)
     for _ in train_runs([*runs], **config.spread):
         pass
-    found = [(name, *player) for name, run in folders.items() for player in write_players(run, config.points)]
-    if config.reference:
-        found += [("reference", *player) for player in write_reference_players(config.reference, config.points)]
-    curves: dict[str, list[dict[str, Any]]] = {name: [] for name in (*folders, "reference")}
-    gains = probe.measure_gains(create_probes([player for _, _, player in found], config), **config.spread)
-    for (name, timesteps, _), gain in zip(found, gains, strict=True):
-        curves[name].append({"timesteps": timesteps, "gain": gain})
-        console.print(f"{name}, {timesteps:,} decisions: a response gains {gain['value']:+.3f}", highlight=False)
-    reference = curves.pop("reference")
-    results = {**describe_setup(config.chosen_setup), "curves": curves, "reference": reference}
-    path = write_result("progress", config, results, started=started)
+    names = (f"training seed {seed}" for seed in config.seeds)
+    return {name: [*write_players(run, config.points)] for name, run in zip(names, folders, strict=True)}
+
+
+def main(config: Config) -> None:
+    """Train unless the runs are given, train probes, print each gain as soon as it is known, store and plot all."""
+    started, console = time.monotonic(), Console()
+    if config.reference is None:
+        name, players = "progress", train_players(config)
+    else:
+        name = "progress_reference"
+        players = {"reference player": [*write_reference_players(config.reference, config.points)]}
+    points = [(run, *player) for run, found in players.items() for player in found]
+    curves: dict[str, list[dict[str, Any]]] = {run: [] for run in players}
+    gains = probe.measure_gains(create_probes([player for _, _, player in points], config), **config.spread)
+    for (run, timesteps, _), gain in zip(points, gains, strict=True):
+        curves[run].append({"timesteps": timesteps, "gain": gain})
+        console.print(f"{run}, {timesteps:,} decisions: a response gains {gain['value']:+.3f}", highlight=False)
+    results = {**describe_setup(config.chosen_setup), "curves": curves}
+    path = write_result(name, config, results, started=started, question="progress")
     plot(results, path.with_suffix(".png"))

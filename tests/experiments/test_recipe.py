@@ -86,15 +86,10 @@ def test_the_policies_of_a_part_of_a_run_make_its_mixture(tmp_path):
 @pytest.mark.compiled("trains several players")
 def test_the_players_on_the_way_of_the_recipe_are_exploited_by_short_responses(tmp_path, stored, monkeypatch):
     monkeypatch.setattr(exploit, "TRAINER_SETTINGS", ("num_envs", "num_steps", "update_epochs", "learning_rate"))
-    runs = tmp_path / "reference"
-    reference.main(reference.Config(total_timesteps=600, averaging_timesteps=600, num_players=(3,), out=runs))
-    small = {"total_timesteps": 1200, "probe_timesteps": 300, "num_deals": 2, "num_players": 3, "reference": runs}
+    small = {"total_timesteps": 1200, "probe_timesteps": 300, "num_deals": 2, "num_players": 3}
     progress.main(progress.Config(seeds=(0, 1), points=2, workers=1, out=tmp_path / "runs", **small))
     written = json.loads((stored / "progress.json").read_text())["results"]
     assert list(written["curves"]) == ["training seed 0", "training seed 1"]
-    learned = [point["timesteps"] for point in written["reference"]]
-    assert len(set(learned)) == 4
-    assert learned == sorted(learned)
     for seed, curve in enumerate(written["curves"].values()):
         folder = tmp_path / "runs" / f"seed{seed}"
         first, last = (point["timesteps"] for point in curve)
@@ -103,6 +98,18 @@ def test_the_players_on_the_way_of_the_recipe_are_exploited_by_short_responses(t
             assert agents.make(f"net:{folder}/net-{point['timesteps']}").digest()
         assert all(-0.34 < point["gain"]["low"] <= point["gain"]["value"] < 0.67 for point in curve)
     assert (stored / "progress.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.compiled("trains several players")
+def test_the_players_on_the_way_of_the_reference_player_are_exploited_in_both_runs(tmp_path, stored):
+    runs = tmp_path / "reference"
+    reference.main(reference.Config(total_timesteps=600, averaging_timesteps=600, num_players=(3,), out=runs))
+    small = {"points": 2, "probe_timesteps": 300, "num_deals": 2, "num_players": 3, "workers": 1}
+    progress.main(progress.Config(reference=runs, out=tmp_path / "runs", **small))
+    (curve,) = json.loads((stored / "progress_reference.json").read_text())["results"]["curves"].values()
+    learned = [point["timesteps"] for point in curve]
+    assert len(set(learned)) == 4
+    assert learned == sorted(learned)
 
 
 def test_a_folder_without_the_policies_of_both_runs_is_not_one_of_the_reference_player(tmp_path):
