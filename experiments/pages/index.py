@@ -120,7 +120,9 @@ def _describe_target(stored: Result) -> str:
 
 def _answer_probe(results: Sequence[Result]) -> str:
     rows = compare_probe(results[0])
-    found = ", ".join(f"{short['value'] / long['value']:.0%} against `{target}`" for target, short, long in rows)
+    found = ", ".join(
+        f"{short['value'] / long['value']:.0%} against `{target}`" for target, short, long in rows if long
+    )
     return f"{results[0]['config']['total_timesteps'] / 1e6:.0f} million decisions find {found}"
 
 

@@ -136,15 +136,19 @@ def _gain_of_search(results: Mapping[str, Any], policy: str) -> str:
     return format_signed({name: found[name] - results["par"] for name in ("value", "low", "high")}) if found else ""
 
 
-def compare_probe(stored: Mapping[str, Any]) -> list[tuple[str, Mapping[str, float], Mapping[str, float]]]:
-    """Return each player of a stored `probe`, the gain of its short best response, and the stored gain of long ones."""
+def compare_probe(stored: Mapping[str, Any]) -> list[tuple[str, Mapping[str, float], Mapping[str, float] | None]]:
+    """Return each player of a stored `probe`, the gain of its short best response, and the stored gain of long ones.
+
+    The last is None if there is no result of long responses to the same player, with the same weights.
+    """
     setup = stored["results"]["setup"]
     gains = {
-        row["config"]["target"]: row["results"]["gain"]
+        (row["config"]["target"], row["results"].get("weights", "")): row["results"]["gain"]
         for row in read_exploits()
         if row["results"]["setup"] == setup and row["config"]["num_learners"] == 1
     }
-    return [(row["target"], row["probe"], gains[row["target"]]) for row in stored["results"]["rows"]]
+    rows = stored["results"]["rows"]
+    return [(row["target"], row["probe"], gains.get((row["target"], row["weights"]))) for row in rows]
 
 
 def render_probe() -> str:
@@ -153,12 +157,17 @@ def render_probe() -> str:
         return NOT_MEASURED
     stored = read_result("probe")
     rows = [
-        (f"`{target}`", format_signed(short), format_signed(long), f"{short['value'] / long['value']:.0%}")
+        (f"`{target}`", format_signed(short), *(_compare_gains(short, long) if long else ("", "")))
         for target, short, long in compare_probe(stored)
     ]
     decisions = f"{stored['config']['total_timesteps'] / 1e6:.0f} million decisions"
     heads = ("target", f"gain of one response, {decisions}", "gain of the best of the long ones", "part found")
     return format_with_source(heads, rows, stored)
+
+
+def _compare_gains(short: Mapping[str, float], long: Mapping[str, float]) -> tuple[str, str]:
+    """Return the gain of long responses, and which part of it a short one found, as cells of a table."""
+    return format_signed(long), f"{short['value'] / long['value']:.0%}"
 
 
 def render_soundness() -> str:

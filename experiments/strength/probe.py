@@ -91,15 +91,16 @@ def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[d
 def find_long_gain(settings: exploit.Config) -> dict[str, Any] | None:
     """Return the stored gain of long best responses to the target of a probe, or None if none can be compared.
 
-    They must have gained something, from more decisions than the probe. If the code of the target has a part after a
-    colon, such as the name of a user's file, the digest of the player must be that of today.
+    They must have gained something, from more decisions than the probe. The target's weights must be those of today.
+    If its code has a part after a colon, such as the name of a user's file, so must the digest of the whole player.
     """
     path = find_result(settings.result_name)
     if path is None:
         return None
     stored = json.loads(path.read_text())
     results, target = stored["results"], settings.target
-    is_same = ":" not in target or results.get("digest") == identify_player(target).digest
+    part = "digest" if ":" in target else "weights"
+    is_same = results.get(part, "") == getattr(identify_player(target), part)
     is_longer = stored["config"]["total_timesteps"] > settings.total_timesteps
     return results["gain"] if is_same and is_longer and results["gain"]["low"] > 0 else None
 
@@ -118,6 +119,7 @@ def main(config: Config) -> None:
         folders = [exploit.run_folder(start, 0, settings) for start in settings.starts]
         exploit.prepare_folders(settings.target, folders, fresh=config.fresh)
     for settings, gain in zip(probes, measure_gains(probes, **config.spread), strict=True):
-        rows.append({"target": settings.target, "probe": gain})
+        weights = identify_player(settings.target).weights
+        rows.append({"target": settings.target, "weights": weights, "probe": gain})
         console.print(describe_gain(settings, gain), highlight=False)
     write_result("probe", config, {**describe_setup(config.chosen_setup), "rows": rows}, started=started)

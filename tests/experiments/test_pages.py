@@ -9,6 +9,7 @@ import pytest
 
 from agents.__main__ import VERBS
 from experiments.pages import render
+from experiments.pages.strength_tables import compare_probe, read_exploits
 from experiments.questions import QUESTIONS
 from felicity_env import SETUPS, Setup
 from train import curves
@@ -75,6 +76,14 @@ def test_one_more_setup_changes_no_page(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(SETUPS, "gentle", Setup(seats=4, mouse_cards=(1, 3, 6), bank=27))
     page = render.REFERENCE / "README.md"
     assert render.render(page, page.read_text()) == page.read_text()
+
+
+def test_a_probe_is_compared_with_long_responses_to_the_same_weights_only() -> None:
+    short = {"value": 0.1}
+    long = next(stored["results"] for stored in read_exploits() if stored["config"]["target"] == "net-1")
+    rows = [{"target": "net-1", "weights": weights, "probe": short} for weights in (long["weights"], "others")]
+    compared = compare_probe({"results": {"setup": long["setup"], "rows": rows}})
+    assert compared == [("net-1", short, long["gain"]), ("net-1", short, None)]
 
 
 def test_a_readme_without_a_part_is_refused() -> None:
