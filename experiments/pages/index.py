@@ -478,5 +478,8 @@ ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "tune": _answer_tune,
 }
 # Questions with several results, such as one for each setup:
-SEVERAL = ("ablation", "exploit", "first_player", "gpu_equality", "reference", "reference_strength", "strangers")
+SEVERAL = (
+    *("ablation", "exploit", "first_player", "gpu_equality", "progress"),
+    *("reference", "reference_strength", "strangers"),
+)
 INDEX_PARTS: dict[str, Callable[[], str]] = {"index": render_index}
