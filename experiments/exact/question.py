@@ -32,7 +32,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "average": ANNEALING
     | {"num_envs": 64, "num_steps": 64, "batch_size": 4096, "gae_lambda": 1.0, "normalize_advantage": False}
     | {"bidding_coef": 0.1, "bidding_coef_end": 0.002, "placing_coef": 0.1, "placing_coef_end": 0.002}
-    | {"kl_coef": 0.05, "average_decay": 0.99},
+    | {"kl_coef": 0.15},
 }
 
 
@@ -49,7 +49,7 @@ class Config:
     """Number of iterations of CFR+ for the setup with two and for that with three seats; more come closer."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Training seeds of the policies and of the responses."""
-    total_timesteps: int = 6_000_000
+    total_timesteps: int = 20_000_000
     """Number of decisions to learn from in the training of each policy."""
     response_timesteps: int = 2_000_000
     """Number of decisions to learn from in the training of each response."""
