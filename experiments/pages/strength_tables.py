@@ -173,16 +173,27 @@ def _compare_gains(short: Mapping[str, float], long: Mapping[str, float]) -> tup
 def render_soundness() -> str:
     """Return Markdown tables that show how often the arena's intervals and tests are right, for known win shares."""
     stored = read_result("soundness")
-    results = stored["results"]
-    coverage = [
+    tables = {_render_coverage: "coverage", _render_sequential: "sequential", _render_copies: "copies"}
+    parts = [render(stored["results"][name]) for render, name in tables.items()]
+    return "\n\n".join([*parts, format_source(stored)])
+
+
+def _render_coverage(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a Markdown table of how often intervals contain the true win share."""
+    cells = [
         (
             f"one `{row['one']}` against {row['num_players'] - 1} x `{row['rest']}`",
             format_estimate(row["truth"], 4),
             format_percent(row["covered"]),
         )
-        for row in results["coverage"]
+        for row in rows
     ]
-    sequential = [
+    return format_table(("95 % intervals", "true win share", "contain the true win share"), cells)
+
+
+def _render_sequential(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a Markdown table of how often a sequential test finds the first of two players stronger."""
+    cells = [
         (
             f"`{row['one']}`",
             f"`{row['other']}`",
@@ -191,22 +202,22 @@ def render_soundness() -> str:
             format_estimate(row["mean_blocks"], 0),
             f"{row['fixed_blocks']:,.0f}",
         )
-        for row in results["sequential"]
+        for row in rows
     ]
-    copies = [
+    stronger = f"the first is declared stronger (a lead of {rows[0]['gain']} against none)"
+    return format_table(
+        ("first", "second", "true difference", stronger, "mean deals", "deals of a test of fixed size"), cells
+    )
+
+
+def _render_copies(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a Markdown table of the win shares of copies of one player, which are par."""
+    cells = [
         (
             f"{row['num_players']} x `{row['player']}`",
             f"{row['blocks']:,}",
             *(f"{row[name]:.1g}" for name in ("furthest_from_par", "width")),
         )
-        for row in results["copies"]
+        for row in rows
     ]
-    stronger = f"declared stronger (a lead of {results['sequential'][0]['gain']} against none)"
-    deals = "mean deals", "deals of a test of fixed size"
-    parts = [
-        format_table(("95 % intervals", "true win share", "contain the true win share"), coverage),
-        format_table(("first", "second", "true difference", f"the first is {stronger}", *deals), sequential),
-        format_table(("copies", "deals", "furthest from par", "width of the interval"), copies),
-        format_source(stored),
-    ]
-    return "\n\n".join(parts)
+    return format_table(("copies", "deals", "furthest from par", "width of the interval"), cells)
