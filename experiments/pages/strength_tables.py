@@ -166,7 +166,7 @@ def render_probe() -> str:
 
 
 def _compare_gains(short: Mapping[str, float], long: Mapping[str, float]) -> tuple[str, str]:
-    """Return the gain of long responses, and which part of it a short one found, as cells of a table."""
+    """Return two cells of a table: the gain of long responses, and which part of it a short response found."""
     return format_signed(long), f"{short['value'] / long['value']:.0%}"
 
 
@@ -211,7 +211,7 @@ def _render_sequential(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _render_copies(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a Markdown table of the win shares of copies of one player, which are par."""
+    """Return a Markdown table of how far the measured win shares of copies of one player are from par."""
     cells = [
         (
             f"{row['num_players']} x `{row['player']}`",

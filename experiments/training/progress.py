@@ -130,7 +130,7 @@ def train_players(config: Config) -> dict[str, list[tuple[int, Path]]]:
 
 
 def main(config: Config) -> None:
-    """Train unless the runs are given, train probes, print each gain as soon as it is known, store and plot all."""
+    """Train runs, or take the given ones; measure their players by probes, and print, store and plot the gains."""
     started, console = time.monotonic(), Console()
     if config.reference is None:
         name, players = "progress", train_players(config)
