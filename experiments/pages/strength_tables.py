@@ -10,6 +10,7 @@ from experiments.pages.formats import NOT_MEASURED, format_percent, format_signe
 from experiments.pages.source import format_source
 from experiments.results import RESULTS, read_result
 from experiments.strength.ladder import LADDER, REFERENCE, read_win_shares
+from experiments.strength.probe import is_comparable
 
 
 def compare_neighbours(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -139,16 +140,15 @@ def _gain_of_search(results: Mapping[str, Any], policy: str) -> str:
 def compare_probe(stored: Mapping[str, Any]) -> list[tuple[str, Mapping[str, float], Mapping[str, float] | None]]:
     """Return each player of a stored `probe`, the gain of its short best response, and the stored gain of long ones.
 
-    The last is None if there is no result of long responses to the same player, with the same weights.
+    The last is None if there is no result with which the gain can be compared.
     """
-    setup = stored["results"]["setup"]
-    gains = {
-        (row["config"]["target"], row["results"].get("weights", "")): row["results"]["gain"]
-        for row in read_exploits()
-        if row["results"]["setup"] == setup and row["config"]["num_learners"] == 1
-    }
-    rows = stored["results"]["rows"]
-    return [(row["target"], row["probe"], gains.get((row["target"], row["weights"]))) for row in rows]
+    setup, timesteps = stored["results"]["setup"], stored["config"]["total_timesteps"]
+    exploits = [long for long in read_exploits() if long["results"]["setup"] == setup]
+    compared = []
+    for row in stored["results"]["rows"]:
+        gains = (long["results"]["gain"] for long in exploits if is_comparable(row, timesteps, long))
+        compared.append((row["target"], row["probe"], next(gains, None)))
+    return compared
 
 
 def render_probe() -> str:

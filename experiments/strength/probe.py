@@ -7,7 +7,7 @@ the same player, the gain is compared with it. So one knows what a probe says ab
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -88,27 +88,28 @@ def measure_gains(probes: Sequence[exploit.Config], **spread: Any) -> Iterator[d
         yield {name: win_share[name] - settings.par for name in ("value", "low", "high")}
 
 
-def find_long_gain(settings: exploit.Config) -> dict[str, Any] | None:
-    """Return the stored gain of long best responses to the target of a probe, or None if none can be compared.
+def is_comparable(row: Mapping[str, Any], timesteps: int, long: Mapping[str, Any]) -> bool:
+    """Return whether stored long best responses show which part of a gain the probe of the same player found.
 
-    They must have gained something, from more decisions than the probe. The target's weights must be those of today.
-    If its code has a part after a colon, such as the name of a user's file, so must the digest of the whole player.
+    row: of the result of this question. timesteps: number of decisions that the probe learned from. long: result of the
+    question `exploit`. The long responses must have gained something, from more decisions than the probe. The player
+    must have the same weights; if its code has a part after a colon, such as the name of a user's file, the digests of
+    the whole player must be equal instead.
     """
-    path = find_result(settings.result_name)
-    if path is None:
-        return None
-    stored = json.loads(path.read_text())
-    results, target = stored["results"], settings.target
-    part = "digest" if ":" in target else "weights"
-    is_same = results.get(part, "") == getattr(identify_player(target), part)
-    is_longer = stored["config"]["total_timesteps"] > settings.total_timesteps
-    return results["gain"] if is_same and is_longer and results["gain"]["low"] > 0 else None
+    config, results, part = long["config"], long["results"], "digest" if ":" in row["target"] else "weights"
+    is_same = row["target"] == config["target"] and row[part] == results.get(part, "")
+    is_alone = config["num_learners"] == 1
+    return is_same and is_alone and config["total_timesteps"] > timesteps and results["gain"]["low"] > 0
 
 
-def describe_gain(settings: exploit.Config, gain: dict[str, float]) -> str:
+def describe_gain(settings: exploit.Config, row: Mapping[str, Any]) -> str:
     """Return a line about what a probe gains, and which share of the gain of long responses that is, if it is known."""
-    text, full = f"{settings.target}: {format_estimate(gain)}", find_long_gain(settings)
-    return f"{text}, {gain['value'] / full['value']:.0%} of {format_estimate(full)}" if full else text
+    text, path = f"{settings.target}: {format_estimate(row['probe'])}", find_result(settings.result_name)
+    long = json.loads(path.read_text()) if path else None
+    if long is None or not is_comparable(row, settings.total_timesteps, long):
+        return text
+    full = long["results"]["gain"]
+    return f"{text}, {row['probe']['value'] / full['value']:.0%} of {format_estimate(full)}"
 
 
 def main(config: Config) -> None:
@@ -119,7 +120,8 @@ def main(config: Config) -> None:
         folders = [exploit.run_folder(start, 0, settings) for start in settings.starts]
         exploit.prepare_folders(settings.target, folders, fresh=config.fresh)
     for settings, gain in zip(probes, measure_gains(probes, **config.spread), strict=True):
-        weights = identify_player(settings.target).weights
-        rows.append({"target": settings.target, "weights": weights, "probe": gain})
-        console.print(describe_gain(settings, gain), highlight=False)
+        identity = identify_player(settings.target)
+        about = {"target": settings.target, "digest": identity.digest, "weights": identity.weights}
+        rows.append(about | {"probe": gain})
+        console.print(describe_gain(settings, rows[-1]), highlight=False)
     write_result("probe", config, {**describe_setup(config.chosen_setup), "rows": rows}, started=started)

@@ -82,7 +82,7 @@ def test_a_probe_is_compared_with_long_responses_to_the_same_weights_only() -> N
     short = {"value": 0.1}
     long = next(stored["results"] for stored in read_exploits() if stored["config"]["target"] == "net-1")
     rows = [{"target": "net-1", "weights": weights, "probe": short} for weights in (long["weights"], "others")]
-    compared = compare_probe({"results": {"setup": long["setup"], "rows": rows}})
+    compared = compare_probe({"config": {"total_timesteps": 1}, "results": {"setup": long["setup"], "rows": rows}})
     assert compared == [("net-1", short, long["gain"]), ("net-1", short, None)]
 
 
