@@ -68,7 +68,8 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     ),
     "experiments": (
         ("__init__", "questions", "results", "processes", "gpu"),
-        ("runs",),
+        ("runs", "resuming"),
+        ("parts",),
         ("game",),
         ("checks", "builds", "speed", "strength"),
         ("cuda", "exact", "training"),

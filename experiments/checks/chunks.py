@@ -4,20 +4,17 @@ A check is a function `chunk(k)` that derives all its randomness from the number
 a check that was interrupted and resumed gives the same result as a check without an interruption.
 """
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from agents.tools.files import UserError, check_same_settings, lock_folder, write_json
+from agents.tools.files import UserError, lock_folder, write_json
 from agents.tools.progress import PartsProgress
-from experiments.results import keep_influential, write_result
-from felicity_env.code_digest import code_digest
+from experiments.results import write_result
+from experiments.resuming import describe_origin, read_state
 
 STATE_FILE = "chunks.json"
 MOST_NAMED = 10  # number of chunks with faults that are named in the result
@@ -60,9 +57,9 @@ def run_check(
     """
     console, path = Console(), config.out / STATE_FILE
     config.out.mkdir(parents=True, exist_ok=True)
-    origin = keep_influential(asdict(config)) | {"code": code_digest(Path(source))}
+    origin = describe_origin(config, source)
     with lock_folder(config.out), PartsProgress(console) as progress:
-        state = _read_state(path, origin)
+        state = read_state(path, origin, {"done": 0, "seconds": 0.0, "counts": {}, "faults": {}, "faulty_chunks": []})
         before, first = time.monotonic() - state["seconds"], state["done"]
         progress.count(first, num_chunks)
         for k in range(first, num_chunks):
@@ -81,23 +78,6 @@ def run_check(
 def list_faults(results: Mapping[str, Any]) -> list[str]:
     """Return one line of text for each kind of fault that a check found: its name and how often it was found."""
     return [f"{name}: {count:,}" for name, count in results["faults"].items() if count]
-
-
-def _read_state(path: Path, origin: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stored results of the finished chunks of a check, or empty results if nothing is stored.
-
-    Raises `UserError` if the file is damaged, or if it was written with other settings or by other code.
-    """
-    if not path.exists():
-        return {"origin": origin, "done": 0, "seconds": 0.0, "counts": {}, "faults": {}, "faulty_chunks": []}
-    advice = f"delete {path.parent} to start again, or choose another --out"
-    try:
-        state = json.loads(path.read_text())
-        stored = state["origin"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is damaged ({type(error).__name__}); {advice}") from error
-    check_same_settings(stored, origin, where=path, advice=advice)
-    return state
 
 
 def _add(state: dict[str, Any], k: int, outcome: Outcome, console: Console) -> None:

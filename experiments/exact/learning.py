@@ -43,7 +43,7 @@ def train_with_curve(
             trainer.run_iteration()
 
 
-def measure_response(setup: str, target: str, settings: Mapping[str, Any], *, seed: int) -> dict[str, Any]:
+def measure_response(setup: str, *, target: str, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Train a response to copies of a player on a small setup; return what it gains, and what an exact one gains.
 
     Both gains are means over the seats, in win share.

@@ -8,19 +8,22 @@ there, in the way of the question `exploit`, and compared with exact best respon
 
 import time
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, ClassVar
 
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from agents.registry import check_players
+from agents.registry import check_players, list_files
+from agents.tasks.options import Workers
 from agents.tools.figures import save_figure
 from agents.tools.settings import check_at_least, check_seeds, require
 from experiments.builds.reference import ANNEALING
 from experiments.exact.equilibria import solve_last_rounds, solve_setup
 from experiments.exact.learning import measure_response, train_with_curve
+from experiments.parts import Measured, Part, measure_parts
 from experiments.results import write_result
 from experiments.strength import exploit
 from felicity_env.setups import SETUPS, find_setup
@@ -37,10 +40,10 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Workers):
     """Solve small games exactly, and compare training and approximate best responses with the solutions."""
 
-    resumes: ClassVar[bool] = False
+    resumes: ClassVar[bool] = True
     two_seats: str = "small-2"
     """Setup with two seats that is solved, and on which policies and responses are trained."""
     three_seats: str = "small-3"
@@ -61,8 +64,11 @@ class Config:
     """Number of last rounds that are solved for each standard setup."""
     most_mice: int = 8
     """Largest number of mice of a seat in a last round; each more doubles the size of its tree."""
+    out: Path = Path("runs/exact")
+    """Folder of what is measured already; the same command, given again, continues an interrupted experiment."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_seeds(self.seeds)
         check_players(self, "targets")
         check_at_least(self, total_timesteps=1, response_timesteps=1, points=1, last_rounds=1, most_mice=0)
@@ -71,35 +77,61 @@ class Config:
             find_setup(setup)
 
 
-def measure(config: Config, console: Console) -> dict[str, Any]:
-    """Solve, train and compare; return all results, and print each as soon as it is known."""
-    results: dict[str, Any] = {"equilibria": [], "last_rounds": [], "training": [], "responses": []}
-    for setup, iterations in zip((config.two_seats, config.three_seats), config.iterations, strict=True):
-        row = solve_setup(setup, iterations)
-        results["equilibria"].append(row)
-        remembering, observing = (row[curve][-1]["nash_conv"] for curve in ("curve", "observation_curve"))
-        text = f"{setup}: NashConv {remembering:.4f} of CFR+, {observing:.4f} of CFR+ on observations alone"
-        console.print(text, highlight=False)
-    for setup in SETUPS:
-        options: dict[str, Any] = {"count": config.last_rounds, "most_mice": config.most_mice, "num_iterations": 200}
-        results["last_rounds"] += solve_last_rounds(setup, players=("net", "tuned"), seed=0, **options)
-    worst = max(row["nash_conv"] for row in results["last_rounds"])
-    console.print(f"{len(results['last_rounds'])} last rounds: NashConv at most {worst:.4f}", highlight=False)
-    for name, seed in product(RECIPES, config.seeds):
-        options = {"total_timesteps": config.total_timesteps, "points": config.points}
-        run = {"recipe": name, **train_with_curve(config.two_seats, RECIPES[name], seed=seed, **options)}
-        results["training"].append(run)
-        last = run["curve"][-1]
-        text = f"NashConv {last['nash_conv']:.4f} of the last policy, {last['mixture_nash_conv']:.4f} of the mixture"
-        console.print(f"recipe {name}, seed {seed}: {text}", highlight=False)
+def list_parts(config: Config) -> dict[str, list[Part]]:
+    """Return the parts of the experiment, {name of the table that their results belong to: parts}."""
+    numbers = zip((config.two_seats, config.three_seats), config.iterations, strict=True)
+    rounds: dict[str, Any] = {"count": config.last_rounds, "most_mice": config.most_mice, "num_iterations": 200}
+    rounds |= {"players": ("net", "tuned"), "seed": 0}
+    options: dict[str, Any] = {"total_timesteps": config.total_timesteps, "points": config.points}
     settings = exploit.list_settings(exploit.Config()) | {"total_timesteps": config.response_timesteps}
-    for target in config.targets:
-        rows = [measure_response(config.two_seats, target, settings, seed=seed) for seed in config.seeds]
-        results["responses"] += rows
-        best = max(rows, key=lambda row: row["found_gain"])
-        text = f"{target}: a response gains {best['found_gain']:.3f}, an exact one {best['exact_gain']:.3f}"
-        console.print(text, highlight=False)
-    return results
+    solve_last = partial(solve_last_rounds, **rounds)
+    respond = partial(measure_response, config.two_seats, settings=settings)
+    return {
+        "equilibria": [
+            Part(f"{number} iterations of CFR+ on {setup}", partial(solve_setup, setup, number))
+            for setup, number in numbers
+        ],
+        "last_rounds": [Part(f"last rounds of {setup}", partial(solve_last, setup)) for setup in SETUPS],
+        "training": [
+            Part(f"recipe {name}, seed {seed}", partial(_train, name, config.two_seats, seed=seed, **options))
+            for name, seed in product(RECIPES, config.seeds)
+        ],
+        "responses": [
+            Part(f"response to {target}, seed {seed}", partial(respond, target=target, seed=seed))
+            for target, seed in product(config.targets, config.seeds)
+        ],
+    }
+
+
+def _train(recipe: str, setup: str, **options: Any) -> dict[str, Any]:
+    return {"recipe": recipe, **train_with_curve(setup, RECIPES[recipe], **options)}
+
+
+def describe(result: Any) -> str:
+    """Return a line about the result of a part."""
+    match result:
+        case {"curve": [*_, {"iterations": _, "nash_conv": remembering}], "observation_curve": [*_, last]}:
+            return f"NashConv {remembering:.4f}, {last['nash_conv']:.4f} of policies of the observation alone"
+        case {"curve": [*_, {"nash_conv": policy, "mixture_nash_conv": mixture}]}:
+            return f"NashConv {policy:.4f} of the last policy, {mixture:.4f} of the mixture"
+        case {"found_gain": found, "exact_gain": exact}:
+            return f"it gains {found:.3f}, an exact one {exact:.3f}"
+        case _:
+            return f"NashConv at most {max(row['nash_conv'] for row in result):.4f}"
+
+
+def measure(config: Config, console: Console) -> Measured:
+    """Solve, train and compare; return all results in tables, and print each as soon as it is known."""
+    tables = list_parts(config)
+
+    def report(name: str, result: Any) -> None:
+        console.print(f"{name}: {describe(result)}", highlight=False)
+
+    parts = [*chain(*tables.values())]
+    files = list_files("net", "tuned", *config.targets)
+    results, seconds = measure_parts(parts, config, source=__file__, report=report, console=console, files=files)
+    rows = {table: [results[part.name] for part in parts] for table, parts in tables.items()}
+    return Measured(rows | {"last_rounds": [*chain(*rows["last_rounds"])]}, seconds)
 
 
 def plot(results: dict[str, Any], config: Config, path: Path) -> None:
@@ -129,7 +161,6 @@ def plot(results: dict[str, Any], config: Config, path: Path) -> None:
 
 def main(config: Config) -> None:
     """Solve, train and compare, store the result and plot it."""
-    started = time.monotonic()
-    results = measure(config, Console())
-    path = write_result("exact", config, results, started=started)
+    results, seconds = measure(config, Console())
+    path = write_result("exact", config, results, started=time.monotonic() - seconds)
     plot(results, config, path.with_suffix(".png"))

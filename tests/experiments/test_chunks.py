@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from agents.tools.files import UserError
+from experiments import resuming
 from experiments.checks import chunks
 from experiments.checks.chunks import Outcome, chunk_size, count_chunks, run_check
 
@@ -79,7 +80,7 @@ def test_other_settings_other_code_and_a_damaged_file_are_refused(tmp_path, stor
     with pytest.raises(UserError, match=r"written with other settings \(size\); delete .* to start again"):
         run(tmp_path, size=11)
     with monkeypatch.context() as patch:
-        patch.setattr(chunks, "code_digest", lambda path: "0123456789abcdef")
+        patch.setattr(resuming, "code_digest", lambda path: "0123456789abcdef")
         with pytest.raises(UserError, match=r"other settings \(code\)"):
             run(tmp_path)
     (tmp_path / chunks.STATE_FILE).write_text("{")

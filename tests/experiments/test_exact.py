@@ -230,8 +230,10 @@ def test_the_question_solves_trains_and_compares(monkeypatch, tmp_path):
         targets=("ev",),
         last_rounds=1,
         most_mice=1,
+        workers=1,
+        out=tmp_path / "parts",
     )
-    results = question.measure(config, Console(file=StringIO()))
+    results, _ = question.measure(config, Console(file=(output := StringIO())))
     first, second = results["equilibria"]
     assert [point["iterations"] for point in first["curve"]] == [1, 2, 4, 8]
     assert second["curve"] == first["curve"][:3]
@@ -244,3 +246,7 @@ def test_the_question_solves_trains_and_compares(monkeypatch, tmp_path):
     question.plot(results, config, tmp_path / "exact.png")
     (row,) = results["responses"]
     assert row["found_gain"] <= row["exact_gain"]
+    line = f"recipe reference, seed 0: NashConv {run['curve'][-1]['nash_conv']:.4f} of the last policy"
+    assert line in output.getvalue()
+    monkeypatch.setattr(question, "train_with_curve", lambda *settings, **options: pytest.fail("it is stored"))
+    assert question.measure(config, Console(file=StringIO())).results == results
