@@ -1,7 +1,8 @@
 """Parts of a long experiment: the result of each is stored as soon as it is known, so that the experiment resumes."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,14 +24,17 @@ class Part(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Results of all parts, {name: result}, and the seconds that they took, those before interruptions included."""
+    """Results of the parts of each table, {table: [result, ...]}.
 
-    results: dict[str, Any]
+    seconds: how long they took, together with the time before interruptions.
+    """
+
+    tables: dict[str, list[Any]]
     seconds: float
 
 
-def measure_parts(
-    parts: Sequence[Part],
+def measure_tables(
+    tables: Mapping[str, Sequence[Part]],
     config: Any,
     *,
     source: str,
@@ -38,12 +42,13 @@ def measure_parts(
     console: Console,
     files: Sequence[Path] = (),
 ) -> Measured:
-    """Measure the parts that are not stored in the folder of the experiment yet; return the results of all.
+    """Measure the parts of some tables of results, but for those that are stored already; return all results.
 
-    config: settings with the folder `out` and with those of `Workers`. source: path of the module of the question.
-    report: function that is called with the name and the result of each part as soon as it is known. files: as in
-    `open_pool`. Raises `UserError` if the stored results were made with other settings, or if the code of that module
-    or of a module that it imports has changed since, and if a part is given up because it ends its workers.
+    tables: {name of the table: parts}; no two parts have the same name. config: settings with those of `Workers` and
+    with the folder `out`, where the results of parts are stored. source: path of the module of the question. report:
+    function that is called with the name and the result of each part as soon as it is known. files: as in `open_pool`.
+    Raises `UserError` if the stored results were made with other settings, or if the code of that module or of a module
+    that it imports has changed since, and if a part is given up because it ends its workers.
     """
     path = config.out / PARTS_FILE
     config.out.mkdir(parents=True, exist_ok=True)
@@ -53,6 +58,7 @@ def measure_parts(
         results, before = state["results"], time.monotonic() - state["seconds"]
         for name, result in results.items():
             report(name, result)
+        parts = [*chain(*tables.values())]
         progress.count(len(results), len(parts))
         missing = [part for part in parts if part.name not in results]
         for outcome in run_tasks(_measure, missing, files=files, learns=True, **config.spread):
@@ -64,7 +70,8 @@ def measure_parts(
             write_json(path, state)
             report(outcome.task.name, outcome.value)
             progress.count(len(results), len(parts))
-    return Measured(results, state["seconds"])
+    rows = {table: [results[part.name] for part in parts] for table, parts in tables.items()}
+    return Measured(rows, state["seconds"])
 
 
 def _measure(part: Part) -> Any:

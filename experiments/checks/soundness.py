@@ -17,11 +17,12 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
 from math import sqrt
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
-from rich.progress import track
+from rich.console import Console
 
 import agents
 from agents.arena.blocks import play_blocks
@@ -35,10 +36,12 @@ from agents.arena.estimates import (
     resample_means,
 )
 from agents.arena.evaluate import BLOCKS_PER_LOOK
+from agents.tasks.options import Workers
 from agents.tools.files import UserError
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import check_at_least
 from experiments.game.columns import round_estimate
+from experiments.parts import Measured, Part, measure_tables
 from experiments.results import write_result
 from felicity_env import game_seed
 from felicity_env.setups import STANDARD_PLAYERS, describe_setup, standard_setup
@@ -66,10 +69,10 @@ PIECE = 2000  # number of blocks played at once, to limit memory
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Workers):
     """Check the intervals and tests of the arena on games in standard setups whose true win shares are known."""
 
-    resumes: ClassVar[bool] = False
+    resumes: ClassVar[bool] = True
     truth_deals: int = 200_000
     """Number of deals from which each true value is computed; keep it many times as large as --interval-deals."""
     intervals: int = 20_000
@@ -82,8 +85,11 @@ class Config:
     """Number of deals for each comparison of two players, and for each match among copies of one player."""
     seed: int = SEEDS["soundness"]
     """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
+    out: Path = Path("runs/soundness")
+    """Folder of what is measured already; the same command, given again, continues an interrupted check."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_at_least(self, truth_deals=2, intervals=1, interval_deals=2, tests=2, pair_deals=2, seed=0)
 
 
@@ -208,18 +214,28 @@ def measure_copies(num_players: int, *, config: Config, seed: int) -> dict[str, 
     }
 
 
-def measure(config: Config) -> dict[str, list[dict[str, Any]]]:
-    """Run all checks of the arena's statistics, each on different deals; return their results by name of the check."""
+def list_parts(config: Config) -> dict[str, list[Part]]:
+    """Return all checks of the arena's statistics, each on different deals, {name of the check: parts}."""
     jobs: list[tuple[str, Callable[..., dict[str, Any]]]] = [
         *[("coverage", partial(measure_coverage, *match)) for match in COVERAGE],
         *[("sequential", partial(measure_sequential, *pair)) for pair in SEQUENTIAL],
         *[("paired", partial(measure_paired, *players)) for players in PAIRED],
         *[("copies", partial(measure_copies, num_players)) for num_players in STANDARD_PLAYERS],
     ]
-    results: dict[str, list[dict[str, Any]]] = {check: [] for check, _ in jobs}
-    for number, (check, job) in track(list(enumerate(jobs)), "checks"):
-        results[check].append(job(config=config, seed=game_seed(config.seed, number, 0)))
-    return results
+    tables: dict[str, list[Part]] = {check: [] for check, _ in jobs}
+    for number, (check, job) in enumerate(jobs):
+        run = partial(job, config=config, seed=game_seed(config.seed, number, 0))
+        tables[check].append(Part(f"check {number + 1} ({check})", run))
+    return tables
+
+
+def measure(config: Config, console: Console) -> Measured:
+    """Run all checks of the arena's statistics; return their results by name of the check, and print which are done."""
+
+    def report(name: str, result: Any) -> None:
+        console.print(f"{name}: done", highlight=False)
+
+    return measure_tables(list_parts(config), config, source=__file__, report=report, console=console)
 
 
 def find_faults(results: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
@@ -243,8 +259,7 @@ def find_faults(results: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
 
 def main(config: Config) -> None:
     """Check the statistics of the arena and store the results; then raise `UserError` if a statistic is wrong."""
-    started = time.monotonic()
-    results = measure(config)
-    write_result("soundness", config, results, started=started)
+    results, seconds = measure(config, Console())
+    write_result("soundness", config, results, started=time.monotonic() - seconds)
     if faults := list(find_faults(results)):
         raise UserError("\n".join(faults))

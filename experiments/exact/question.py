@@ -23,7 +23,7 @@ from agents.tools.settings import check_at_least, check_seeds, require
 from experiments.builds.reference import ANNEALING
 from experiments.exact.equilibria import solve_last_rounds, solve_setup
 from experiments.exact.learning import measure_response, train_with_curve
-from experiments.parts import Measured, Part, measure_parts
+from experiments.parts import Measured, Part, measure_tables
 from experiments.results import write_result
 from experiments.strength import exploit
 from felicity_env.setups import SETUPS, find_setup
@@ -122,16 +122,14 @@ def describe(result: Any) -> str:
 
 def measure(config: Config, console: Console) -> Measured:
     """Solve, train and compare; return all results in tables, and print each as soon as it is known."""
-    tables = list_parts(config)
 
     def report(name: str, result: Any) -> None:
         console.print(f"{name}: {describe(result)}", highlight=False)
 
-    parts = [*chain(*tables.values())]
     files = list_files("net", "tuned", *config.targets)
-    results, seconds = measure_parts(parts, config, source=__file__, report=report, console=console, files=files)
-    rows = {table: [results[part.name] for part in parts] for table, parts in tables.items()}
-    return Measured(rows | {"last_rounds": [*chain(*rows["last_rounds"])]}, seconds)
+    measured = measure_tables(list_parts(config), config, source=__file__, report=report, console=console, files=files)
+    last_rounds = [*chain(*measured.tables["last_rounds"])]  # each part has several
+    return measured._replace(tables=measured.tables | {"last_rounds": last_rounds})
 
 
 def plot(results: dict[str, Any], config: Config, path: Path) -> None:

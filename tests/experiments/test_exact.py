@@ -249,4 +249,4 @@ def test_the_question_solves_trains_and_compares(monkeypatch, tmp_path):
     line = f"recipe reference, seed 0: NashConv {run['curve'][-1]['nash_conv']:.4f} of the last policy"
     assert line in output.getvalue()
     monkeypatch.setattr(question, "train_with_curve", lambda *settings, **options: pytest.fail("it is stored"))
-    assert question.measure(config, Console(file=StringIO())).results == results
+    assert question.measure(config, Console(file=StringIO())).tables == results

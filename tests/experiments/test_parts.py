@@ -11,7 +11,7 @@ from rich.console import Console
 from agents.tasks.run import Outcome
 from agents.tools.files import UserError
 from experiments import parts, resuming
-from experiments.parts import Part, measure_parts
+from experiments.parts import Part, measure_tables
 
 
 @dataclass(frozen=True)
@@ -25,19 +25,19 @@ class Config:
         return {"workers": self.workers, "ray": None}
 
 
-def measure(config, names, function=str.upper):
+def measure(config, tables, function=str.upper):
     reported = {}
-    wanted = [Part(name, partial(function, name)) for name in names]
+    wanted = {table: [Part(name, partial(function, name)) for name in names] for table, names in tables.items()}
     console = Console(file=StringIO())
-    measured = measure_parts(wanted, config, source=parts.__file__, report=reported.__setitem__, console=console)
-    assert reported == measured.results
+    measured = measure_tables(wanted, config, source=parts.__file__, report=reported.__setitem__, console=console)
+    assert reported == {name: name.upper() for names in tables.values() for name in names}
     return measured
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_each_part_has_its_result(tmp_path, workers):
-    results, seconds = measure(Config(tmp_path, workers=workers), "abc")
-    assert results == {"a": "A", "b": "B", "c": "C"}
+    results, seconds = measure(Config(tmp_path, workers=workers), {"first": "ab", "second": "c"})
+    assert results == {"first": ["A", "B"], "second": ["C"]}
     assert seconds >= 0
 
 
@@ -51,22 +51,22 @@ def test_an_interrupted_experiment_goes_on_with_the_missing_parts(tmp_path):
         return name.upper()
 
     with pytest.raises(KeyboardInterrupt):
-        measure(Config(tmp_path), "abc", stop_once)
-    assert measure(Config(tmp_path), "abc", stop_once).results == {"a": "A", "b": "B", "c": "C"}
+        measure(Config(tmp_path), {"table": "abc"}, stop_once)
+    assert measure(Config(tmp_path), {"table": "abc"}, stop_once).tables == {"table": ["A", "B", "C"]}
     assert asked == ["a", "b", "b", "c"]
 
 
 def test_other_settings_other_code_and_a_damaged_file_are_refused(tmp_path, monkeypatch):
-    measure(Config(tmp_path), "a")
+    measure(Config(tmp_path), {"table": "a"})
     with pytest.raises(UserError, match=r"written with other settings \(size\); delete .* to start again"):
-        measure(Config(tmp_path, size=11), "a")
+        measure(Config(tmp_path, size=11), {"table": "a"})
     with monkeypatch.context() as patch:
         patch.setattr(resuming, "code_digest", lambda path: "0123456789abcdef")
         with pytest.raises(UserError, match=r"other settings \(code\)"):
-            measure(Config(tmp_path), "a")
+            measure(Config(tmp_path), {"table": "a"})
     (tmp_path / parts.PARTS_FILE).write_text("{")
     with pytest.raises(UserError, match=r"parts.json is damaged \(JSONDecodeError\); delete"):
-        measure(Config(tmp_path), "a")
+        measure(Config(tmp_path), {"table": "a"})
 
 
 def test_a_part_that_was_given_up_is_named(tmp_path, monkeypatch):
@@ -77,4 +77,4 @@ def test_a_part_that_was_given_up_is_named(tmp_path, monkeypatch):
     with pytest.raises(
         UserError, match=r"a was given up \(its worker ended, 3 times\); the same command tries it again"
     ):
-        measure(Config(tmp_path), "a")
+        measure(Config(tmp_path), {"table": "a"})

@@ -2,10 +2,12 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from io import StringIO
 from itertools import repeat
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import agents
 from agents.arena.blocks import play_blocks
@@ -22,6 +24,7 @@ from experiments.checks.soundness import (
     find_faults,
     run_to_verdict,
 )
+from experiments.parts import Measured
 from felicity_env.setups import STANDARD_PLAYERS
 
 SMALL = Config(truth_deals=4, intervals=3, interval_deals=2, tests=2, pair_deals=3)
@@ -177,8 +180,9 @@ def test_results_that_do_not_hold_are_told(question, row, changes, says):
 
 
 @pytest.mark.compiled("thousands of games; the same functions run in the other tests")
-def test_a_small_run_answers_every_question_and_the_same_seed_gives_the_same_answers():
-    first, again = soundness.measure(SMALL), soundness.measure(SMALL)
+def test_a_small_run_answers_every_question_and_the_same_seed_gives_the_same_answers(tmp_path):
+    configs = [replace(SMALL, workers=1, out=tmp_path / folder) for folder in ("first", "again")]
+    first, again = (soundness.measure(config, Console(file=StringIO())).tables for config in configs)
     assert first == again
     sizes = {name: len(rows) for name, rows in first.items()}
     expected = {
@@ -193,7 +197,7 @@ def test_a_small_run_answers_every_question_and_the_same_seed_gives_the_same_ans
 def test_the_run_is_stored_before_it_fails(monkeypatch):
     stored = []
     bad = GOOD | {"copies": [GOOD["copies"][0] | {"width": 1.0}]}
-    monkeypatch.setattr(soundness, "measure", lambda config: bad)
+    monkeypatch.setattr(soundness, "measure", lambda config, console: Measured(bad, 1.0))
     monkeypatch.setattr(soundness, "write_result", lambda *call, started: stored.append(call))
     with pytest.raises(UserError, match="do not win exactly par"):
         soundness.main(SMALL)
