@@ -9,6 +9,7 @@ GROUPS = {
     "questions": {
         "ladder": Verb("experiments.strength.ladder", "Which player of the ladder beats which?"),
         "budget": Verb("experiments.strength.budget", "What does a larger search budget buy, and what does it cost?"),
+        "policy-search": Verb("experiments.strength.policy_search", "What does search add to the reference player?"),
         "exact": Verb("experiments.exact.question", "What do exact solutions of small games say?"),
         "exploit": Verb("experiments.strength.exploit", "How far can a player be exploited?"),
         "probe": Verb("experiments.strength.probe", "How much of an exploit does a short best response find?"),

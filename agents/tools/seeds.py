@@ -17,6 +17,7 @@ SEEDS = {
     "tune": 2**60,
     "ladder": 2**61,
     "budget": 2**61 + 1,
+    "policy search": 2**61 + 2,
     "evaluation": 2**62,
     "encoding": 2**62 + 1,
     "invariants": 2**62 + 2,

@@ -97,13 +97,14 @@ def _answer_ladder(results: Sequence[Result]) -> str:
 def _answer_budget(results: Sequence[Result]) -> str:
     rows = results[0]["results"]
     names = [row["setup"] for row in rows]
-    points = [row for row in rows if row["setup"] == max(names, key=names.count) and row["kind"] == rows[0]["kind"]]
+    same = max(names, key=names.count), rows[0]["kind"], rows[0]["rest"]
+    points = [row for row in rows if (row["setup"], row["kind"], row["rest"]) == same]
     texts = [
         f"{point['win_share']['value']:.2f} with `{point['kind']}:{point['playouts']}` "
         f"({point['milliseconds']['value']:.1f} ms a decision)"
         for point in (points[0], points[-1])
     ]
-    rest, others = results[0]["config"]["rest"], points[0]["num_players"] - 1
+    rest, others = points[0]["rest"], points[0]["num_players"] - 1
     return f"win share against {others} x `{rest}`: {' to '.join(texts)}; par {points[0]['par']:.2f}"
 
 
@@ -410,6 +411,7 @@ def _answer_tune(results: Sequence[Result]) -> str:
 ANSWERS: dict[str, Callable[[Sequence[Result]], str]] = {
     "ladder": _answer_ladder,
     "budget": _answer_budget,
+    "policy-search": _answer_budget,
     "exact": _answer_exact,
     "exploit": _answer_exploit,
     "probe": _answer_probe,

@@ -91,19 +91,29 @@ def render_standings() -> str:
 
 def render_budget() -> str:
     """Return a Markdown table of the search players: win share and time of a decision for each number of playouts."""
-    stored = read_result("budget")
+    return _render_budgets("budget")
+
+
+def render_policy_search() -> str:
+    """Return a Markdown table of search on top of the reference player: its win share and the time of a decision."""
+    return _render_budgets("policy_search") if (RESULTS / "policy_search.json").exists() else NOT_MEASURED
+
+
+def _render_budgets(name: str) -> str:
+    stored = read_result(name)
     rows = [
         (
             row["setup"],
             f"`{row['kind']}:{row['playouts']}`",
             f"{row['milliseconds']['value']:.1f}",
+            f"`{row['rest']}`",
             format_estimate(row["win_share"]),
             f"{row['par']:.3f}",
         )
         for row in stored["results"]
     ]
-    against = f"win share against copies of `{stored['config']['rest']}` (95 %)"
-    return format_with_source(("setup", "one", "ms a decision, one core", against, "par"), rows, stored)
+    head = ("setup", "one", "ms a decision, one core", "all others", "win share of the one (95 %)", "par")
+    return format_with_source(head, rows, stored)
 
 
 def read_exploits() -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -28,6 +28,23 @@ from felicity_env import Setup
 from felicity_env.setups import STANDARD_PLAYERS, describe_setup, standard_setup
 
 DEALS_PER_PART = 10
+
+
+class Budget(NamedTuple):
+    """Search player with a number of playouts for each decision, alone against copies of the player `rest`.
+
+    kind: name of the search; the playouts of `net+search` are worlds.
+    """
+
+    setup: Setup
+    kind: str
+    playouts: int
+    rest: str
+
+    @property
+    def code(self) -> str:
+        """Code of the search player."""
+        return f"{self.kind}:{self.playouts}"
 
 
 @dataclass(frozen=True)
@@ -54,29 +71,35 @@ class Config(Workers, SeveralSetups):
         check_players(self, "rest")
         check_at_least(self, num_deals=2, also=0, seed=0)
 
-    def list_rows(self) -> list[tuple[Setup, str, int]]:
-        """Return the setup, search and number of playouts of every measurement.
-
-        Setups with the fewest seats come first.
-        """
+    def list_budgets(self) -> list[Budget]:
+        """Return all budgets to measure; setups with the fewest seats come first."""
         others = {standard_setup(number) for number in STANDARD_PLAYERS} - {*self.setups}
         budgets = dict.fromkeys(self.setups, self.playouts)
         budgets |= dict.fromkeys(others, (self.also,) if self.also else ())
         ordered = sorted(budgets, key=lambda setup: setup.seats)
-        return [(setup, search, budget) for setup in ordered for search in SEARCHES for budget in budgets[setup]]
+        return [
+            Budget(setup, search, number, self.rest)
+            for setup in ordered
+            for search in SEARCHES
+            for number in budgets[setup]
+        ]
 
 
-def measure(config: Config, console: Console) -> list[dict[str, Any]]:
-    """Measure win share and decision time; return a row for each setup, search and number of playouts."""
-    rows = config.list_rows()
-    views = {setup: draw_positions(setup, config.seed) for setup, _, _ in rows}
-    times = {row: measure_milliseconds(f"{row[1]}:{row[2]}", views[row[0]]) for row in rows}
-    matches = {row: Match.one_against(f"{row[1]}:{row[2]}", config.rest, row[0]) for row in rows}
+def measure(budgets: Sequence[Budget], config: Any, folder: Path, console: Console) -> list[dict[str, Any]]:
+    """Measure win share and decision time of search players; return a row for each.
+
+    config: settings with `num_deals`, `seed` and those of `Workers`. folder: where finished parts are saved.
+    """
+    views = {setup: draw_positions(setup, config.seed) for setup in dict.fromkeys(each.setup for each in budgets)}
+    players = dict.fromkeys((each.code, each.setup) for each in budgets)
+    times = {(code, setup): measure_milliseconds(code, views[setup]) for code, setup in players}
+    matches = {each: Match.one_against(each.code, each.rest, each.setup) for each in budgets}
+    num_deals: int = config.num_deals
     with PartsProgress(console) as progress:
         results = play_matches(
-            dict.fromkeys(matches.values(), config.num_deals),
+            dict.fromkeys(matches.values(), num_deals),
             seed=config.seed,
-            folder=config.out,
+            folder=folder,
             **config.spread,
             deals_per_part=DEALS_PER_PART,
             report=progress.report,
@@ -84,35 +107,39 @@ def measure(config: Config, console: Console) -> list[dict[str, Any]]:
     results.raise_failure()
     return [
         {
-            **describe_setup(setup),
-            "kind": search,
-            "playouts": budget,
-            "par": 1 / setup.seats,
-            "milliseconds": times[setup, search, budget],
-            "win_share": asdict(estimate_share(results.blocks[matches[setup, search, budget]].block_means(0))),
+            **describe_setup(each.setup),
+            "kind": each.kind,
+            "playouts": each.playouts,
+            "rest": each.rest,
+            "par": 1 / each.setup.seats,
+            "milliseconds": times[each.code, each.setup],
+            "win_share": asdict(estimate_share(results.blocks[match].block_means(0))),
         }
-        for setup, search, budget in rows
+        for each, match in matches.items()
     ]
 
 
-def plot(rows: Sequence[dict[str, Any]], rest: str, path: Path) -> None:
-    """Plot win share against the number of playouts and against decision time, for the setup with the most rows."""
+def plot(rows: Sequence[dict[str, Any]], path: Path, unit: str = "playouts") -> None:
+    """Plot win share against the budget and against decision time, for the setup with the most rows.
+
+    unit: what the numbers of playouts count. All rows must be against copies of the same player.
+    """
     names = [row["setup"] for row in rows]
     chosen = [row for row in rows if row["setup"] == max(names, key=names.count)]
     figure = Figure(figsize=(9.6, 3.6), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    for search in SEARCHES:
+    for search in dict.fromkeys(row["kind"] for row in chosen):
         points = [row for row in chosen if row["kind"] == search]
         shares = np.array([[row["win_share"][key] for key in ("low", "value", "high")] for row in points]).T
         errors = [shares[1] - shares[0], shares[2] - shares[1]]
         for axis, x in zip(axes, ("playouts", "milliseconds"), strict=True):
             values = [row[x]["value"] if x == "milliseconds" else row[x] for row in points]
             axis.errorbar(values, shares[1], yerr=errors, marker="o", capsize=3, label=search)
-    for axis, label in zip(axes, ("playouts per decision", "milliseconds per decision, one core"), strict=True):
+    for axis, label in zip(axes, (f"{unit} per decision", "milliseconds per decision, one core"), strict=True):
         axis.axhline(chosen[0]["par"], color="grey", linestyle=":", label="par")
         axis.set(xscale="log", xlabel=label)
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel(f"win share against {chosen[0]['num_players'] - 1} {rest}")
+    axes[0].set_ylabel(f"win share against {chosen[0]['num_players'] - 1} {chosen[0]['rest']}")
     axes[0].legend()
     save_figure(figure, path)
 
@@ -120,6 +147,6 @@ def plot(rows: Sequence[dict[str, Any]], rest: str, path: Path) -> None:
 def main(config: Config) -> None:
     """Measure the search players with different numbers of playouts, store the result and plot it."""
     started = time.monotonic()
-    rows = measure(config, Console())
+    rows = measure(config.list_budgets(), config, config.out, Console())
     path = write_result("budget", config, rows, started=started)
-    plot(rows, config.rest, path.with_suffix(".png"))
+    plot(rows, path.with_suffix(".png"))

@@ -5,7 +5,6 @@ of these players plays alone against copies of the reference player. A search (`
 playouts gets as many playouts as it can make in `--milliseconds` for a decision on one core of this machine.
 """
 
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +17,12 @@ from agents.arena.matches import Match, play_matches, summarize_pair
 from agents.arena.report import build_pair_tables
 from agents.registry import SEARCHES, check_players, is_slow
 from agents.tasks.options import Workers
-from agents.tools.files import write_json
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import OneSetup, check_at_least, check_positive
 from experiments.results import write_result
 from experiments.strength.ladder import LADDER
-from experiments.strength.timing import find_playouts
+from experiments.strength.timing import read_playouts
 from felicity_env.setups import setup_name
 
 
@@ -69,25 +67,12 @@ def list_matches(config: Config) -> dict[Match, int]:
     matches = {}
     for other in config.against:
         is_timed = other in SEARCHES
-        code = f"{other}:{_read_playouts(other, config)}" if is_timed else other
+        code = f"{other}:{read_playouts(other, config)}" if is_timed else other
         plain = config.search_deals if is_slow(config.player, code) else config.num_deals
         copies, alone = (config.timed_deals, config.lone_deals) if is_timed else (plain, plain)
         matches[Match.one_against(config.player, code, config.chosen_setup)] = copies
         matches[Match.one_against(code, config.player, config.chosen_setup)] = alone
     return matches
-
-
-def _read_playouts(search: str, config: Config) -> int:
-    """Return how many playouts a search can make for a decision in --milliseconds on this machine.
-
-    The number is measured once; later calls read it from a file in the folder of the experiment.
-    """
-    setup = config.chosen_setup
-    path = config.out / f"playouts-{search}-{setup_name(setup)}-{config.milliseconds:g}ms.json"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, find_playouts(search, setup, config.milliseconds, config.seed))
-    return json.loads(path.read_text())
 
 
 def play(matches: dict[Match, int], config: Any, console: Console) -> dict[Match, Blocks]:

@@ -1,16 +1,20 @@
 """Time that a search player takes for a decision, measured on positions from games among copies of `tuned`."""
 
+import json
 import time
+from typing import Any
 
 import numpy as np
 
 import agents
 from agents.arena.blocks import play_blocks
-from experiments.results import median_interval
+from agents.tools.files import write_json
+from experiments.results import median_interval, to_file_name
 from felicity_env import Setup, View
+from felicity_env.setups import setup_name
 
 NUM_DEALS, NUM_POSITIONS, REPETITIONS = 20, 60, 5
-TIMED_PLAYOUTS = 400
+TIMED_PLAYOUTS = {"mc": 400, "ismcts": 400, "net+search": 16}
 
 
 class _Recorder:
@@ -54,6 +58,24 @@ def measure_milliseconds(code: str, view: View) -> dict[str, float]:
 
 
 def find_playouts(search: str, setup: Setup, milliseconds: float, seed: int) -> int:
-    """Measure how many playouts a search can make in `milliseconds` per decision, rounded to two significant digits."""
-    measured = measure_milliseconds(f"{search}:{TIMED_PLAYOUTS}", draw_positions(setup, seed))["value"]
-    return max(1, int(float(f"{milliseconds / measured * TIMED_PLAYOUTS:.2g}")))
+    """Measure how many playouts a search can make in `milliseconds` per decision, rounded to two significant digits.
+
+    The playouts of `net+search` are worlds.
+    """
+    tried = TIMED_PLAYOUTS[search]
+    measured = measure_milliseconds(f"{search}:{tried}", draw_positions(setup, seed))["value"]
+    return max(1, int(float(f"{milliseconds / measured * tried:.2g}")))
+
+
+def read_playouts(search: str, config: Any) -> int:
+    """Return how many playouts a search can make for a decision in `config.milliseconds` on this machine.
+
+    The number is measured once; later calls read it from a file in the folder `config.out`. config: settings with
+    `seed` and a setup, too.
+    """
+    setup = config.chosen_setup
+    path = config.out / f"playouts-{to_file_name(search)}-{setup_name(setup)}-{config.milliseconds:g}ms.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, find_playouts(search, setup, config.milliseconds, config.seed))
+    return json.loads(path.read_text())

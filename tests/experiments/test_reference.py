@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.sack_value import expected_sack_value
-from experiments.strength import budget, reference_strength, reference_style, timing
+from experiments.strength import budget, policy_search, reference_strength, reference_style, timing
 from felicity_env.game import AUCTION, is_alone, pass_pays
 from felicity_env.setups import standard_setup
 from tests.support.experiments import save_random_policy
@@ -14,8 +14,9 @@ from tests.support.helpers import draw_bits, make_view, random_game
 
 
 def test_a_search_gets_the_playouts_that_fit_into_a_time(monkeypatch):
-    for name, number in {"NUM_DEALS": 1, "NUM_POSITIONS": 2, "REPETITIONS": 1, "TIMED_PLAYOUTS": 10}.items():
+    for name, number in {"NUM_DEALS": 1, "NUM_POSITIONS": 2, "REPETITIONS": 1}.items():
         monkeypatch.setattr(timing, name, number)
+    monkeypatch.setitem(timing.TIMED_PLAYOUTS, "mc", 10)
     one, second = (timing.find_playouts("mc", standard_setup(3), milliseconds, 1) for milliseconds in (1e-9, 1000.0))
     assert one == 1
     assert second > 10
@@ -23,7 +24,7 @@ def test_a_search_gets_the_playouts_that_fit_into_a_time(monkeypatch):
 
 @pytest.mark.compiled("games against searches, which take minutes in plain Python")
 def test_a_player_is_measured_in_both_formats_against_searches_with_a_given_time(tmp_path, stored, capfd, monkeypatch):
-    monkeypatch.setattr(reference_strength, "find_playouts", lambda *_: 3)
+    monkeypatch.setattr(timing, "find_playouts", lambda *_: 3)
     save_random_policy(tmp_path / "net")
     config = reference_strength.Config(
         num_players=3,
@@ -73,12 +74,38 @@ def test_players_that_do_not_exist_are_refused_by_the_name_of_the_option():
 
 
 def test_budgets_are_measured_in_the_chosen_setups_and_one_of_them_in_the_other_standard_ones():
-    rows = budget.Config(playouts=(1, 2), also=5).list_rows()
-    assert [(setup.seats, search, playouts) for setup, search, playouts in rows if search == "mc"] == [
-        *[(3, "mc", 5), (4, "mc", 1), (4, "mc", 2), (5, "mc", 5)]
+    budgets = budget.Config(playouts=(1, 2), also=5).list_budgets()
+    assert [(each.setup.seats, each.code) for each in budgets if each.kind == "mc"] == [
+        *[(3, "mc:5"), (4, "mc:1"), (4, "mc:2"), (5, "mc:5")]
     ]
-    rows = budget.Config(playouts=(1,), also=0, setup=("standard-3",)).list_rows()
-    assert [(setup, playouts) for setup, _, playouts in rows] == [(standard_setup(3), 1)] * 2
+    budgets = budget.Config(playouts=(1,), also=0, setup=("standard-3",)).list_budgets()
+    assert [(each.setup, each.playouts) for each in budgets] == [(standard_setup(3), 1)] * 2
+    assert {each.rest for each in budgets} == {"tuned"}
+
+
+@pytest.mark.compiled("games against searches, which take minutes in plain Python")
+def test_search_on_top_of_a_policy_plays_against_it_and_against_searches_of_the_same_time(
+    tmp_path, stored, monkeypatch
+):
+    numbers = {"net+search": 2, "mc": 3, "ismcts": 4}
+    monkeypatch.setattr(timing, "find_playouts", lambda search, *_: numbers[search])
+    config = policy_search.Config(num_players=3, worlds=(1,), num_deals=2, workers=1, out=tmp_path)
+    policy_search.main(config)
+    rows = json.loads((stored / "policy_search.json").read_text())["results"]
+    assert [(row["kind"], row["playouts"], row["rest"]) for row in rows] == [
+        ("net+search", 1, "net"),
+        ("net+search", 2, "net"),
+        ("net+search", 2, "mc:3"),
+        ("net+search", 2, "ismcts:4"),
+    ]
+    assert all(row["win_share"]["blocks"] == 2 and row["milliseconds"]["value"] > 0 for row in rows)
+    assert (stored / "policy_search.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("worlds", [(), (0,), (4, -1)])
+def test_a_search_in_no_world_is_refused(worlds):
+    with pytest.raises(ValueError, match="--worlds must be at least 1, not"):
+        policy_search.Config(worlds=worlds)
 
 
 def test_the_style_of_a_player_is_how_often_it_raises_and_which_card_it_places_when(stored):
