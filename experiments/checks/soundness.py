@@ -86,7 +86,7 @@ class Config(Workers):
     seed: int = SEEDS["soundness"]
     """Seed of the deals and of the players' randomness; choose one that no other measurement uses."""
     out: Path = Path("runs/soundness")
-    """Folder of what is measured already; the same command, given again, continues an interrupted check."""
+    """Folder in which finished parts are saved; the same command, given again, continues from them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -65,7 +65,7 @@ class Config(Workers):
     most_mice: int = 8
     """Largest number of mice of a seat in a last round; each more doubles the size of its tree."""
     out: Path = Path("runs/exact")
-    """Folder of what is measured already; the same command, given again, continues an interrupted experiment."""
+    """Folder in which finished parts are saved; the same command, given again, continues from them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

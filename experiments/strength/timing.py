@@ -71,7 +71,7 @@ def read_playouts(search: str, config: Any) -> int:
     """Return how many playouts a search can make for a decision in `config.milliseconds` on this machine.
 
     The number is measured once; later calls read it from a file in the folder `config.out`. config: settings with
-    `seed` and a setup, too.
+    `milliseconds`, `seed`, `out` and a setup.
     """
     setup = config.chosen_setup
     path = config.out / f"playouts-{to_file_name(search)}-{setup_name(setup)}-{config.milliseconds:g}ms.json"
