@@ -41,14 +41,15 @@ def measure_tables(
     report: Callable[[str, Any], None],
     console: Console,
     files: Sequence[Path] = (),
+    learns: bool = False,
 ) -> Measured:
     """Measure the parts of some tables of results, but for those that are stored already; return all results.
 
     tables: {name of the table: parts}; no two parts have the same name. config: settings with those of `Workers` and
     with the folder `out`, where the results of parts are stored. source: path of the module of the question. report:
-    function that is called with the name and the result of each part as soon as it is known. files: as in `open_pool`.
-    Raises `UserError` if the stored results were made with other settings, or if the code of that module or of a module
-    that it imports has changed since, and if a part is given up because it ends its workers.
+    function that is called with the name and the result of each part as soon as it is known. files, learns: as in
+    `open_pool`. Raises `UserError` if the stored results were made with other settings, or if the code of that module
+    or of a module that it imports has changed since, and if a part is given up because it ends its workers.
     """
     path = config.out / PARTS_FILE
     config.out.mkdir(parents=True, exist_ok=True)
@@ -61,7 +62,7 @@ def measure_tables(
         parts = [*chain(*tables.values())]
         progress.count(len(results), len(parts))
         missing = [part for part in parts if part.name not in results]
-        for outcome in run_tasks(_measure, missing, files=files, learns=True, **config.spread):
+        for outcome in run_tasks(_measure, missing, files=files, learns=learns, **config.spread):
             if outcome.reason:
                 advice = "the same command tries it again"
                 raise UserError(f"{outcome.task.name} was given up ({outcome.reason}); {advice}")

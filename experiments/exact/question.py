@@ -127,7 +127,9 @@ def measure(config: Config, console: Console) -> Measured:
         console.print(f"{name}: {describe(result)}", highlight=False)
 
     files = list_files("net", "tuned", *config.targets)
-    measured = measure_tables(list_parts(config), config, source=__file__, report=report, console=console, files=files)
+    measured = measure_tables(
+        list_parts(config), config, source=__file__, report=report, console=console, files=files, learns=True
+    )
     last_rounds = [*chain(*measured.tables["last_rounds"])]  # each part has several
     return measured._replace(tables=measured.tables | {"last_rounds": last_rounds})
 
