@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from rich.console import Console
 
 from agents.arena.estimates import estimate_share
@@ -138,6 +139,7 @@ def plot(rows: Sequence[dict[str, Any]], path: Path, unit: str = "playouts") -> 
     for axis, label in zip(axes, (f"{unit} per decision", "milliseconds per decision, one core"), strict=True):
         axis.axhline(chosen[0]["par"], color="grey", linestyle=":", label="par")
         axis.set(xscale="log", xlabel=label)
+        axis.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}", minor_formatter="")
         axis.grid(alpha=0.3)
     axes[0].set_ylabel(f"win share against {chosen[0]['num_players'] - 1} {chosen[0]['rest']}")
     axes[0].legend()

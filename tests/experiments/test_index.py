@@ -10,7 +10,7 @@ import pytest
 
 from agents.tools.provenance import WITHOUT_INFLUENCE
 from experiments.__main__ import list_questions, main
-from experiments.pages import index, render
+from experiments.pages import answers, index, render
 from experiments.pages.source import format_source
 from experiments.questions import GROUPS, QUESTIONS
 from experiments.results import RESULTS, read_result
@@ -37,9 +37,22 @@ def test_the_answer_about_mutants_has_an_interval_only_for_samples():
     noticed = {"value": 0.975, "trials": 1200}
     whole = {"noticed": noticed, "modules": [{"equivalent": 3}, {"equivalent": 4}]}
     sample = {"noticed": noticed | {"low": 0.95, "high": 0.99}, "modules": [{"equivalent": 0}]}
-    assert index.ANSWERS["mutants"]([{"results": {"groups": {"environment": whole, "arena": sample}}}]) == (
+    assert answers.ANSWERS["mutants"]([{"results": {"groups": {"environment": whole, "arena": sample}}}]) == (
         "noticed: 97.5% of 1,200 mutants of the environment, 97.5% (95.0% to 99.0%) of 1,200 mutants of the arena; "
         "7 more are equivalent, each with its reason"
+    )
+
+
+def test_the_answer_about_search_on_a_policy_names_the_matches_of_equal_time_too():
+    def row(playouts, rest, value):
+        about = {"setup": "standard-4", "num_players": 4, "kind": "net+search", "playouts": playouts, "rest": rest}
+        return about | {"par": 0.25, "win_share": {"value": value}, "milliseconds": {"value": playouts / 2}}
+
+    rows = [row(1, "net", 0.26), row(120, "net", 0.42), row(120, "mc:9", 0.24), row(120, "ismcts:8", 0.2)]
+    assert answers.ANSWERS["policy-search"]([{"results": rows}]) == (
+        "win share against 3 x `net`: 0.26 with `net+search:1` (0.5 ms a decision) to 0.42 with `net+search:120` "
+        "(60.0 ms a decision); par 0.25; in the time of other searches, 0.24 against 3 x `mc:9` "
+        "and 0.20 against 3 x `ismcts:8`"
     )
 
 
@@ -63,6 +76,11 @@ def test_a_stored_result_has_the_settings_of_its_question(question):
     fields_now = {field.name for field in fields(import_module(QUESTIONS[question].module).Config)}
     for name in index.list_results(question):
         assert set(read_result(name)["config"]) - {*WITHOUT_INFLUENCE} == fields_now - {*WITHOUT_INFLUENCE}
+
+
+def test_minutes_of_a_measurement_that_was_resumed_are_not_shown():
+    lines = [line for line in index.render_index().splitlines() if "`python -m experiments ladder`" in line]
+    assert ["| not recorded |" in line for line in lines] == [True]
 
 
 def test_minutes_count_training_runs_that_a_measurement_found_finished():
