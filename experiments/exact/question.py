@@ -30,12 +30,12 @@ from felicity_env.setups import SETUPS, find_setup
 
 RECIPES: dict[str, dict[str, Any]] = {
     "reference": ANNEALING,
-    # Rollouts as small as the game, advantages without a critic's bias; a low temperature at the end, and a pull to the
-    # slow average instead of a mixture
+    # Rollouts as small as the game, and advantages without a critic's bias. A prior that keeps jump bids in sight, so
+    # that none becomes rare before it has been answered. A pull to the slow average, instead of a mixture
     "average": ANNEALING
     | {"num_envs": 64, "num_steps": 64, "batch_size": 4096, "gae_lambda": 1.0, "normalize_advantage": False}
-    | {"bidding_coef": 0.1, "bidding_coef_end": 0.002, "placing_coef": 0.1, "placing_coef_end": 0.002}
-    | {"kl_coef": 0.15},
+    | {"bidding_coef": 0.1, "bidding_coef_end": 0.02, "placing_coef": 0.1, "placing_coef_end": 0.02}
+    | {"prior": "e1", "kl_coef": 0.15},
 }
 
 
