@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from rich.console import Console
 
 from agents.registry import check_players, list_files
@@ -153,6 +154,7 @@ def plot(results: dict[str, Any], config: Config, path: Path) -> None:
             color = f"C{list(RECIPES).index(run['recipe'])}"
             training.plot(steps, values, style, color=color, label=label)
     training.set(title=f"two recipes on {config.two_seats}", xlabel="million decisions", yscale="log")
+    training.yaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}", minor_formatter="")
     training.legend()
     for axis in (solving, training):
         axis.grid(alpha=0.3)
