@@ -37,7 +37,7 @@ class TimeLeft:
         self.seconds[match] += seconds
         self.done += 1
         self.estimates[match] = self.seconds[match] / self.deals_done[match]
-        self.needed += self.estimates[match] * self.deals_left[match] - before
+        self.needed = max(0.0, self.needed + self.estimates[match] * self.deals_left[match] - before)  # 0 at the end
         if len(self.deals_done) > MORE * self.fitted:
             self._fit()
         self.report(self.done, self.total, self.needed / workers if workers else None)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from agents.arena import time_left
@@ -52,6 +53,16 @@ def test_the_time_left_after_a_resume_does_not_count_fast_matches_as_slow_ones()
     timer.count(parts[2], 0.6, 2)  # ev and pass
     timer.count(parts[3], 0.6, 2)  # tuned and anchor
     assert left[-1] == (4, 5, pytest.approx(0.3, abs=0.01))  # the last has the players of those before
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_time_left_ends_at_zero_and_is_never_negative(seed):
+    parts, left = list_parts([pair("a", f"b{k}") for k in range(20)], 5), []
+    timer = TimeLeft(parts, len(parts), lambda done, total, seconds: left.append(seconds))
+    for part, seconds in zip(parts, np.random.default_rng(seed).exponential(size=len(parts)), strict=True):
+        timer.count(part, seconds, 1)
+    assert min(left[1:]) >= 0  # before the first part it is unknown
+    assert f"{left[-1]:.0f}" == "0"
 
 
 def test_a_fit_is_made_for_new_matches_only_and_less_often_the_more_there_are(monkeypatch):
