@@ -74,8 +74,8 @@ class Config(Workers):
         check_players(self, "targets")
         check_at_least(self, total_timesteps=1, response_timesteps=1, points=1, last_rounds=1, most_mice=0)
         require(min(self.iterations) >= 1, f"--iterations must be at least 1, not {min(self.iterations)}")
-        for setup in (self.two_seats, self.three_seats):
-            find_setup(setup)
+        seats, _ = (find_setup(setup).seats for setup in (self.two_seats, self.three_seats))
+        require(seats == 2, f"--two-seats must be a setup with 2 seats, not {self.two_seats}, which has {seats}")
 
 
 def list_parts(config: Config) -> dict[str, list[Part]]:

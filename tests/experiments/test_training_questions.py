@@ -63,6 +63,12 @@ def test_a_number_of_iterations_that_solves_nothing_is_refused(iterations, small
         question.Config(iterations=iterations)
 
 
+@pytest.mark.parametrize(("setup", "seats"), [("small-3", 3), ("standard-4", 4)])
+def test_policies_are_trained_on_a_setup_with_two_seats_only(setup, seats):
+    with pytest.raises(ValueError, match=f"--two-seats must be a setup with 2 seats, not {setup}, which has {seats}"):
+        question.Config(two_seats=setup)
+
+
 def test_an_impossible_size_or_device_of_training_is_refused_at_once(capsys):
     with pytest.raises(ValueError, match="--num-envs must be at least 1, not -4"):
         training_speed.Config(num_envs=-4)
