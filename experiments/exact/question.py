@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 from rich.console import Console
 
 from agents.registry import check_players, list_files
 from agents.tasks.options import Workers
-from agents.tools.figures import save_figure
+from agents.tools.figures import save_figure, show_plain_numbers
 from agents.tools.settings import check_at_least, check_seeds, require
 from experiments.builds.reference import ANNEALING
 from experiments.exact.equilibria import solve_last_rounds, solve_setup
@@ -74,8 +73,9 @@ class Config(Workers):
         check_players(self, "targets")
         check_at_least(self, total_timesteps=1, response_timesteps=1, points=1, last_rounds=1, most_mice=0)
         require(min(self.iterations) >= 1, f"--iterations must be at least 1, not {min(self.iterations)}")
-        seats, _ = (find_setup(setup).seats for setup in (self.two_seats, self.three_seats))
-        require(seats == 2, f"--two-seats must be a setup with 2 seats, not {self.two_seats}, which has {seats}")
+        for option, setup, seats in (("two-seats", self.two_seats, 2), ("three-seats", self.three_seats, 3)):
+            actual = find_setup(setup).seats
+            require(actual == seats, f"--{option} must be a setup with {seats} seats, not {setup}, which has {actual}")
 
 
 def list_parts(config: Config) -> dict[str, list[Part]]:
@@ -154,7 +154,7 @@ def plot(results: dict[str, Any], config: Config, path: Path) -> None:
             color = f"C{list(RECIPES).index(run['recipe'])}"
             training.plot(steps, values, style, color=color, label=label)
     training.set(title=f"two recipes on {config.two_seats}", xlabel="million decisions", yscale="log")
-    training.yaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}", minor_formatter="")
+    show_plain_numbers(training.yaxis)
     training.legend()
     for axis in (solving, training):
         axis.grid(alpha=0.3)

@@ -162,7 +162,7 @@ def _position_effects(tables: Sequence[Result], code: str) -> list[float]:
 
 
 def _describe_good_positions(tables: Sequence[Result]) -> str:
-    """Return text on the positions in the first round at which all players win more than par, clear of the interval."""
+    """Return text on the positions in the first round at which every player's interval lies above par."""
     by_setup: dict[str, list[Sequence[Result]]] = {}
     for row in tables:
         by_setup.setdefault(row["setup"], []).append(row["win_share"])

@@ -12,14 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 from rich.console import Console
 
 from agents.arena.estimates import estimate_share
 from agents.arena.matches import Match, play_matches
 from agents.registry import SEARCHES, check_players
 from agents.tasks.options import Workers
-from agents.tools.figures import save_figure
+from agents.tools.figures import save_figure, show_plain_numbers
 from agents.tools.progress import PartsProgress
 from agents.tools.seeds import SEEDS
 from agents.tools.settings import SeveralSetups, check_at_least
@@ -139,7 +138,7 @@ def plot(rows: Sequence[dict[str, Any]], path: Path, unit: str = "playouts") -> 
     for axis, label in zip(axes, (f"{unit} per decision", "milliseconds per decision, one core"), strict=True):
         axis.axhline(chosen[0]["par"], color="grey", linestyle=":", label="par")
         axis.set(xscale="log", xlabel=label)
-        axis.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}", minor_formatter="")
+        show_plain_numbers(axis.xaxis)
         axis.grid(alpha=0.3)
     axes[0].set_ylabel(f"win share against {chosen[0]['num_players'] - 1} {chosen[0]['rest']}")
     axes[0].legend()

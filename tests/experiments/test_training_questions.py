@@ -63,10 +63,10 @@ def test_a_number_of_iterations_that_solves_nothing_is_refused(iterations, small
         question.Config(iterations=iterations)
 
 
-@pytest.mark.parametrize(("setup", "seats"), [("small-3", 3), ("standard-4", 4)])
-def test_policies_are_trained_on_a_setup_with_two_seats_only(setup, seats):
-    with pytest.raises(ValueError, match=f"--two-seats must be a setup with 2 seats, not {setup}, which has {seats}"):
-        question.Config(two_seats=setup)
+@pytest.mark.parametrize(("option", "setup", "expected"), [("two_seats", "small-3", 2), ("three_seats", "tiny-2", 3)])
+def test_a_setup_with_other_seats_than_its_option_says_is_refused(option, setup, expected):
+    with pytest.raises(ValueError, match=f"must be a setup with {expected} seats, not {setup}, which has {setup[-1]}"):
+        question.Config(**{option: setup})
 
 
 def test_an_impossible_size_or_device_of_training_is_refused_at_once(capsys):
