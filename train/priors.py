@@ -5,8 +5,6 @@ for entropy; but there are dozens of legal bids, so that bonus buys large raises
 which large raises are rare allows larger weights, and these keep a policy hard to exploit.
 """
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
@@ -14,17 +12,12 @@ from felicity_env import NUM_ACTIONS
 from felicity_env.game import PASS
 from felicity_env.observation import AT, MICE_SCALE
 
-
-class Prior(NamedTuple):
-    """Prior over legal actions: all cards are equally likely, and so are a pass and the lowest raise."""
-
-    rate: float  # a bid that is m mice higher than the lowest raise is exp(-rate * m) times as likely
-
-
+# Rate of each prior: a bid that is m mice higher than the lowest raise is exp(-rate * m) times as likely. All cards are
+# equally likely, and so are a pass and the lowest raise.
 PRIORS = {
-    "uniform": Prior(rate=0.0),  # all legal actions alike, so that everything is explored
-    "e1": Prior(rate=1.0),  # large raises are rare, as among sensible players, but are explored
-    "e2": Prior(rate=2.0),  # raises by one are the rule; of 1, 2 and 4, the rate that left least to exploit
+    "uniform": 0.0,  # all legal actions alike, so that everything is explored
+    "e1": 1.0,  # large raises are rare, as among sensible players, but are explored
+    "e2": 2.0,  # raises by one are the rule; it leaves as little to exploit as `e1`, and wins more against `ev`
 }
 
 
@@ -37,6 +30,9 @@ def count_further_mice(observations: Tensor) -> Tensor:
     return torch.arange(NUM_ACTIONS, device=observations.device) - PASS - 1 - high_bid[:, None]
 
 
-def prior_logits(prior: Prior, observations: Tensor) -> Tensor:
-    """Return the logits of a prior for N observations, float32 [N, NUM_ACTIONS]; illegal actions have some, too."""
-    return -prior.rate * count_further_mice(observations).clamp(min=0).float()
+def prior_logits(rate: float, observations: Tensor) -> Tensor:
+    """Return the logits of a prior for N observations, float32 [N, NUM_ACTIONS]; illegal actions have some, too.
+
+    rate: rate of the prior, as in `PRIORS`.
+    """
+    return -rate * count_further_mice(observations).clamp(min=0).float()

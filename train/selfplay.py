@@ -145,7 +145,7 @@ class SelfplayTrainer(Trainer):
         self.threads = self.run.threads
         self.device = choose_device(config.device)
         self.dtype = getattr(torch, choose_precision(config.precision, self.device))
-        self.prior = PRIORS[config.prior]
+        self.prior_rate = PRIORS[config.prior]
         self.policy, self.average, self.mean = (self._create_networks() for _ in range(3))
         if start := load_initial_policy(config, folder, activation=ACTIVATION):
             for networks in (self.policy, self.average, self.mean):
@@ -187,7 +187,7 @@ class SelfplayTrainer(Trainer):
             config.hidden_sizes,
             raises=config.raises,
             seed=config.seed,
-            prior_rate=self.prior.rate,
+            prior_rate=self.prior_rate,
             observation_version=config.observation_version,
         )
         return networks.to(self.device)
@@ -416,7 +416,7 @@ class SelfplayTrainer(Trainer):
         """Compute the mean KL divergence from the prior, each decision weighted as a card or a bid."""
         observations, masks = minibatch["observations"], minibatch["masks"]
         with torch.no_grad():
-            log_prior = masked_log_softmax(prior_logits(self.prior, observations), masks)
+            log_prior = masked_log_softmax(prior_logits(self.prior_rate, observations), masks)
             weights = torch.where(masks[:, PASS], schedule["bidding_coef"], schedule["placing_coef"])
         return (weights * (log_all.exp() * (log_all - log_prior)).sum(dim=1)).mean()
 

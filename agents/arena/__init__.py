@@ -1,1 +1,1 @@
-"""Arena: measurement of players against each other, and the commands `tournament`, `evaluate` and `explain`."""
+"""Arena: measurement of players against each other, and the commands `tournament` and `evaluate`."""

@@ -116,11 +116,17 @@ def make_chat_player(
         model,
         seconds=_read_number("seconds", seconds, 0.1, 3600),
         temperature=_read_number("temperature", temperature, 0, 10),
-        max_tokens=int(_read_number("tokens", tokens, 1, 1_000_000)),
+        max_tokens=_read_count("tokens", tokens, 1_000_000),
     )
-    counts = {"attempts": int(_read_number("attempts", attempts, 1, 100))}
-    counts["parallel"] = int(_read_number("parallel", parallel, 1, 1000))
+    counts = {"attempts": _read_count("attempts", attempts, 100), "parallel": _read_count("parallel", parallel, 1000)}
     return ChatPlayer(client, **counts, log=None if log is None else Path(log))
+
+
+def _read_count(name: str, text: str, largest: int) -> int:
+    number = _read_number(name, text, 1, largest)
+    if not number.is_integer():
+        raise ValueError(f"chat: {name} must be a whole number, not {text!r}")
+    return int(number)
 
 
 def _read_number(name: str, text: str, low: float, high: float) -> float:

@@ -1,7 +1,7 @@
 """Policies trained on small games: their exact NashConv along the curve, and the share of it that a response finds."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,29 +18,45 @@ from train.selfplay import SelfplayConfig, SelfplayTrainer
 
 
 def train_with_curve(
-    setup: str, settings: Mapping[str, Any], *, seed: int, total_timesteps: int, points: int
+    setup: str, runs: Sequence[Mapping[str, Any]], *, seed: int, total_timesteps: int, points: int
 ) -> dict[str, Any]:
     """Train a policy on a small setup; return its exact NashConv, and the decisions learned from, at each point.
 
-    A point also has the NashConv of the mixture of the policies at the points of the later half so far.
+    runs: settings of one or several training runs; each but the first begins with the last policy of the one before.
+    total_timesteps, points: number of decisions and of points in each run. A point has the number of its run, from 0,
+    and the decisions since the start of the first. It also has the NashConv of the mixture of the policies at the
+    points of the later half of its run so far.
     """
-    started, game, curve, tables = time.monotonic(), GameTree.from_setup(find_setup(setup)), [], []
-    config = SelfplayConfig(
-        **settings, setup=(setup,), seed=seed, total_timesteps=total_timesteps, threads=1, device="cpu"
-    )
+    started, game, curve = time.monotonic(), GameTree.from_setup(find_setup(setup)), []
+    options: dict[str, Any] = {"setup": (setup,), "seed": seed, "total_timesteps": total_timesteps}
+    options |= {"threads": 1, "device": "cpu"}
     with TemporaryDirectory() as folder:
-        trainer = SelfplayTrainer(config, Path(folder))
-        while True:
-            if trainer.timesteps >= len(curve) * total_timesteps / points:
-                player = trainer.run.create_player(trainer.layers())
-                tables.append(tabulate(game, player))
-                mixture = average_policies(game, tables[len(tables) // 2 :])
-                measured = {"nash_conv": tables[-1], "mixture_nash_conv": mixture}
-                sums = {name: float(compute_gains(game, table).sum()) for name, table in measured.items()}
-                curve.append({"timesteps": trainer.timesteps, **sums})
-            if trainer.timesteps >= total_timesteps:
-                return {"seed": seed, "curve": curve, "minutes": round((time.monotonic() - started) / 60, 2)}
-            trainer.run_iteration()
+        previous: str | None = None
+        for number, settings in enumerate(runs):
+            (path := Path(folder, str(number))).mkdir()
+            config = SelfplayConfig(**settings, **options, init=previous)
+            trainer, before = SelfplayTrainer(config, path), curve[-1]["timesteps"] if curve else 0
+            for timesteps, sums in measure_training(trainer, game, points):
+                curve.append({"run": number, "timesteps": before + timesteps, **sums})
+            trainer.save()
+            previous = str(path)
+    return {"seed": seed, "curve": curve, "minutes": round((time.monotonic() - started) / 60, 2)}
+
+
+def measure_training(trainer: SelfplayTrainer, game: GameTree, points: int) -> Iterator[tuple[int, dict[str, float]]]:
+    """Train to the end of a run; yield the decisions learned from and the NashConvs at each of its points."""
+    tables: list[np.ndarray] = []
+    total_timesteps = trainer.config.total_timesteps
+    while True:
+        if trainer.timesteps >= len(tables) * total_timesteps / points:
+            tables.append(tabulate(game, trainer.run.create_player(trainer.layers())))
+            mixture = average_policies(game, tables[len(tables) // 2 :])
+            measured = {"nash_conv": tables[-1], "mixture_nash_conv": mixture}
+            sums = {name: float(compute_gains(game, table).sum()) for name, table in measured.items()}
+            yield trainer.timesteps, sums
+        if trainer.timesteps >= total_timesteps:
+            return
+        trainer.run_iteration()
 
 
 def measure_response(setup: str, *, target: str, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:

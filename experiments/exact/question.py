@@ -1,9 +1,9 @@
 """Question: what do exact solutions of small games say about training and measuring? `python -m experiments exact`
 
-CFR+ solves small setups and last rounds of real games. On a small setup with two seats, policies are trained by the
-first run of the reference recipe and by one that also draws them to their slow average, and the exact NashConv of each
-policy and of the mixture of the later ones is measured along the curve. Responses to some players are also trained
-there, in the way of the question `exploit`, and compared with exact best responses.
+CFR+ solves small setups and last rounds of real games. On a small setup with two seats, policies are trained by the two
+runs of the reference recipe, and by a recipe that is made for so small a game. The exact NashConv of each policy and of
+the mixture of the later ones is measured along the curve. Responses to some players are also trained there, in the way
+of the question `exploit`, and compared with exact best responses.
 """
 
 import time
@@ -20,7 +20,7 @@ from agents.registry import check_players, list_files
 from agents.tasks.options import Workers
 from agents.tools.figures import save_figure, show_plain_numbers
 from agents.tools.settings import check_at_least, check_seeds, require
-from experiments.builds.reference import ANNEALING
+from experiments.builds.reference import ANNEALING, AVERAGING
 from experiments.exact.equilibria import solve_last_rounds, solve_setup
 from experiments.exact.learning import measure_response, train_with_curve
 from experiments.parts import Measured, Part, measure_tables
@@ -28,14 +28,16 @@ from experiments.results import write_result
 from experiments.strength import exploit
 from felicity_env.setups import SETUPS, find_setup
 
-RECIPES: dict[str, dict[str, Any]] = {
-    "reference": ANNEALING,
+RECIPES: dict[str, tuple[dict[str, Any], ...]] = {  # settings of the training runs, one after the other
+    "reference": (ANNEALING, AVERAGING),
     # Rollouts as small as the game, and advantages without a critic's bias. A prior that keeps jump bids in sight, so
     # that none becomes rare before it has been answered. A pull to the slow average, instead of a mixture
-    "average": ANNEALING
-    | {"num_envs": 64, "num_steps": 64, "batch_size": 4096, "gae_lambda": 1.0, "normalize_advantage": False}
-    | {"bidding_coef": 0.1, "bidding_coef_end": 0.02, "placing_coef": 0.1, "placing_coef_end": 0.02}
-    | {"prior": "e1", "kl_coef": 0.15},
+    "average": (
+        ANNEALING
+        | {"num_envs": 64, "num_steps": 64, "batch_size": 4096, "gae_lambda": 1.0, "normalize_advantage": False}
+        | {"bidding_coef": 0.1, "bidding_coef_end": 0.02, "placing_coef": 0.1, "placing_coef_end": 0.02}
+        | {"prior": "e1", "kl_coef": 0.15},
+    ),
 }
 
 
@@ -53,11 +55,11 @@ class Config(Workers):
     seeds: tuple[int, ...] = (0, 1, 2)
     """Training seeds of the policies and of the responses."""
     total_timesteps: int = 20_000_000
-    """Number of decisions to learn from in the training of each policy."""
+    """Number of decisions to learn from in each training run of a policy."""
     response_timesteps: int = 2_000_000
     """Number of decisions to learn from in the training of each response."""
     points: int = 20
-    """Number of points of each training curve at which the NashConv is computed."""
+    """Number of points of each training run at which the NashConv is computed."""
     targets: tuple[str, ...] = ("random", "anchor", "ev", "tuned", "net")
     """Players to which responses are trained."""
     last_rounds: int = 4

@@ -47,8 +47,14 @@ def _answer_policy_search(results: Sequence[Result]) -> str:
 
 
 def _answer_exploit(results: Sequence[Result]) -> str:
-    gains = (f"{stored['results']['gain']['value']:+.2f} against {_describe_target(stored)}" for stored in results)
-    return f"at least by this much win share over par: {', '.join(gains)}"
+    gains = (f"{_find_largest_gain(stored['results']):+.2f} against {_describe_target(stored)}" for stored in results)
+    return f"at least by this much win share over par, the most of all kinds of response: {', '.join(gains)}"
+
+
+def _find_largest_gain(results: Mapping[str, Any]) -> float:
+    """Return the largest gain over par of all responses to a player: trained ones, and searches if measured."""
+    gains = [found["value"] - results["par"] for found in results["searches"].values() if found]
+    return max([results["gain"]["value"], *gains])
 
 
 def _describe_target(stored: Result) -> str:
@@ -71,7 +77,7 @@ def _answer_exact(results: Sequence[Result]) -> str:
     ends = [(run["recipe"], run["curve"][-1]) for run in result["training"]]
     mixture = max(end["mixture_nash_conv"] for recipe, end in ends if recipe == "reference")
     policy = max(end["nash_conv"] for recipe, end in ends if recipe == "average")
-    trained = f"{mixture:.3f} of mixtures by the reference recipe, {policy:.3f} of policies drawn to their slow average"
+    trained = f"{mixture:.3f} of mixtures by the reference recipe, {policy:.3f} of policies by one for small games"
     rows = [row for row in choose_best_responses(result) if row["exact_gain"] >= GAIN_THAT_COUNTS]
     part = min(row["found_gain"] / row["exact_gain"] for row in rows)
     found = f"trained responses find at least {part:.0%} of what exact ones gain"

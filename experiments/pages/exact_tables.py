@@ -46,12 +46,13 @@ def render_exact_responses() -> str:
 
 def render_exact_training() -> str:
     """Return a Markdown table of the NashConv of policies that are trained on a small setup."""
-    head = ("recipe", "training seed", "decisions", "NashConv of the last policy", "of the mixture")
+    head = ("recipe", "run", "training seed", "decisions", "NashConv of the last policy", "of the mixture")
     rows = []
-    for run in read_result("exact")["results"]["training"]:
-        last = run["curve"][-1]
-        figures = (f"{last[name]:.3f}" for name in ("nash_conv", "mixture_nash_conv"))
-        rows.append((run["recipe"], run["seed"], f"{last['timesteps']:,}", *figures))
+    for trained in read_result("exact")["results"]["training"]:
+        for run, points in groupby(trained["curve"], key=lambda point: point["run"]):
+            *_, last = points
+            figures = (f"{last[name]:.3f}" for name in ("nash_conv", "mixture_nash_conv"))
+            rows.append((trained["recipe"], run + 1, trained["seed"], f"{last['timesteps']:,}", *figures))
     return format_table(head, rows)
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agents.arena.report import list_win_shares
+from agents.arena.report import list_pairs, list_win_shares
 from agents.mixture import REFERENCE, load_policy_player
 from agents.tools.markdown import format_estimate, format_table
-from experiments.pages.formats import NOT_MEASURED, STRANGERS
+from experiments.pages.formats import NOT_MEASURED, STRANGERS, format_with_source, name_machine
 from experiments.pages.source import format_source
 from experiments.pages.strength_tables import read_exploits, render_exploits
 from experiments.results import RESULTS, read_result
@@ -26,6 +26,23 @@ def render_network() -> str:
         f"Networks: {len(members)}. Each has {OBS_SIZE} inputs, layers of {sizes} with {members[0].activation} between "
         f"them and {layers[-1][1].size} logits; {weights:,} weights of 32 bits. Made at commit {commits}."
     )
+
+
+def render_cost() -> str:
+    """Return a Markdown table of what the two training runs of the reference player took."""
+    runs = {"first": read_result("reference_cpu"), "second": read_result("reference_averaging_cpu")}
+    rows = [
+        (
+            name,
+            f"{stored['results']['curve'][-1]['timesteps'] / 1e6:,.0f} million",
+            f"{stored['results']['minutes'] / 60:.1f}",
+            f"{name_machine(stored)} of {stored['machine']['processor']}",
+            f"`{stored['command']}`",
+            stored["commit"],
+        )
+        for name, stored in runs.items()
+    ]
+    return format_table(("run", "decisions", "hours", "machine", "command", "commit"), rows)
 
 
 def render_strength(question: str) -> str:
@@ -56,8 +73,37 @@ def _render_setup(stored: Mapping[str, Any]) -> str:
     return format_table(("setup", "the other", *formats, "par"), rows) + "\n\n" + format_source(stored)
 
 
+def render_ladder() -> str:
+    """Return a Markdown table of the reference player and each other player of the ladder, for all setups.
+
+    A row has the win share of each alone against copies of the other. The first of these two tables is also described
+    by how much of a sack's value stays with its buyer after the price, for the reference player and for the others.
+    """
+    stored = read_result("ladder")
+    rows = [
+        (pair["setup"], f"`{pair['rest']}`", *_describe_pair(stored["results"], pair))
+        for setup in stored["results"]["ratings"]
+        for pair in list_pairs(stored["results"], setup)
+        if pair["one"] == "net"
+    ]
+    formats = ("`net` alone against copies of it", "it alone against copies of `net`")
+    profits = ("profit of a sack that `net` buys, if it is alone", "that the others buy there")
+    return format_with_source(("setup", "the other", *formats, "par", *profits), rows, stored)
+
+
+def _describe_pair(results: dict[str, Any], pair: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return cells about a pair: two win shares, par, and the profits of a sack; "" if nobody buys."""
+    reverse = list_win_shares(results, pair["setup"])[pair["rest"], pair["one"]]
+    sides = pair["measures"], pair["measures_of_rest"]
+    means = ({name: measured[name]["value"] for name in ("profit", "sacks")} for measured in sides)
+    profits = (f"{mean['profit'] / mean['sacks']:+.1f}" if mean["sacks"] else "" for mean in means)
+    return format_estimate(pair["measures"]["win_share"]), format_estimate(reverse), f"{pair['par']:.3f}", *profits
+
+
 CARD_PARTS: dict[str, Callable[[], str]] = {
     "network": render_network,
+    "cost": render_cost,
+    "ladder": render_ladder,
     "strength": lambda: render_strength("reference_strength"),
     "strangers": lambda: render_strength("strangers"),
     "exploited": lambda: render_exploits([row for row in read_exploits() if row["config"]["target"] in SHOWN_TARGETS]),

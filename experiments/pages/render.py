@@ -47,6 +47,7 @@ from experiments.pages.strength_tables import (
 from experiments.pages.training_tables import (
     render_ablation,
     render_encoding,
+    render_extrapolation,
     render_first_player,
     render_progress,
     render_recipes,
@@ -204,6 +205,7 @@ PAGES: dict[Path, Parts] = {
         "first_player_maskable-ppo": partial(render_first_player, "maskable-ppo"),
         **{f"ablation_{recipe}": partial(render_ablation, recipe) for recipe in ("default", "reference")},
         **{name: partial(render_progress, name) for name in ("progress", "progress_reference")},
+        "extrapolation": render_extrapolation,
         "training_speed": render_training_speed,
     },
     DOCS / "game.md": {"anatomy": render_anatomy},

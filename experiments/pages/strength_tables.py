@@ -65,13 +65,14 @@ def render_ratings() -> str:
 def render_standings() -> str:
     """Return a Markdown table with the ratings, `net`'s win share and the exploitability of each player.
 
-    The win share is that of `net` alone against copies of the player. Exploitability is the gain over par of a best
-    response to the player. Both are for the standard setup with four seats. What is not measured stays empty.
+    The win share is that of `net` alone against copies of the player. Exploitability is the gain over par of the best
+    trained response to the player, and of search on top of that response. All are for the standard setup with four
+    seats. What is not measured stays empty.
     """
     ladder = read_result("ladder")
     ratings, against = ladder["results"]["ratings"], read_win_shares("net", "standard-4")
-    gains = {
-        stored["config"]["target"]: stored["results"]["gain"]
+    exploited = {
+        stored["config"]["target"]: stored["results"]
         for stored in read_exploits()
         if stored["results"]["setup"] == "standard-4" and stored["config"]["num_learners"] == 1
     }
@@ -81,12 +82,14 @@ def render_standings() -> str:
             f"`{code}`",
             *(format_estimate(points[code], 0) if code in points else "" for points in ratings.values()),
             format_estimate(against[code]) if code in against else "",
-            format_signed(gains[code]) if code in gains else "",
+            format_signed(exploited[code]["gain"]) if code in exploited else "",
+            _gain_of_search(exploited[code], "response") if code in exploited else "",
         )
         for code in dict.fromkeys((*reversed(REFERENCE), *reversed(rated)))
     ]
     shares = "`net` alone against 3 copies, par 0.25"
-    return format_table(("player", *(f"rating, {setup}" for setup in ratings), shares, "exploited"), rows)
+    head = ("player", *(f"rating, {setup}" for setup in ratings), shares, "exploited", "exploited with search on top")
+    return format_table(head, rows)
 
 
 def render_budget() -> str:

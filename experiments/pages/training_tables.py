@@ -1,8 +1,11 @@
 """Tables about training, from stored results; each function `render_*` returns one as Markdown."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from agents.tools.markdown import format_estimate
 from agents.tools.settings import OneSetup
@@ -11,9 +14,14 @@ from experiments.results import RESULTS, read_result
 from experiments.strength.ladder import read_win_shares
 from felicity_env.setups import setup_name
 
+GOAL = ("ev", 0.7)  # opponent and win share that the tables of training runs give the time to
+
 
 def render_first_player(algorithm: str) -> str:
-    """Return a Markdown table of the win shares that default training runs reach, with a row for each training seed."""
+    """Return a Markdown table of the win shares that default training runs reach, with a row for each training seed.
+
+    It also has the decisions and seconds after which a run wins `GOAL`.
+    """
     stored = read_result(f"first_player_{algorithm}")
     runs, chosen = stored["results"]["runs"], {name: stored["config"][name] for name in ("num_players", "setup")}
     setup = OneSetup(**chosen).chosen_setup
@@ -21,10 +29,35 @@ def render_first_player(algorithm: str) -> str:
     rows: list[tuple[object, ...]] = []
     for run in runs:
         win_shares = run["results"][0]["win_share"].values()
-        rows.append((run["seed"], *map(format_estimate, win_shares), f"{run['minutes']:.1f}"))
-    rows.append(("`ev` instead", *(format_estimate(ev[code]) if code in ev else "" for code in codes), ""))
+        rows.append((run["seed"], *map(format_estimate, win_shares), _describe_goal(run), f"{run['minutes']:.1f}"))
+    rows.append(("`ev` instead", *(format_estimate(ev[code]) if code in ev else "" for code in codes), "", ""))
     others = setup.seats - 1
-    return format_with_source(("seed", *(f"against {others} x `{code}`" for code in codes), "minutes"), rows, stored)
+    goal = f"{GOAL[1]:.2f} against {others} x `{GOAL[0]}` after"
+    head = ("seed", *(f"against {others} x `{code}`" for code in codes), goal, "minutes")
+    return format_with_source(head, rows, stored)
+
+
+def _describe_goal(run: Mapping[str, Any]) -> str:
+    """Return text on the decisions and seconds after which a training run wins `GOAL`; "" if it never does."""
+    found = find_goal(run["curve"])
+    return f"{found[0] / 1e6:.1f} million decisions, {found[1]:.0f} s" if found else ""
+
+
+def find_goal(curve: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
+    """Return the decisions and seconds after which a learning curve first reaches `GOAL`; None if it never does.
+
+    Between two points of the curve both are interpolated linearly.
+    """
+    opponent, goal = GOAL
+    for before, after in pairwise(curve):
+        low, high = (point["results"][0]["win_share"][opponent]["value"] for point in (before, after))
+        if low < goal <= high:
+            part = (goal - low) / (high - low)
+            timesteps, seconds = (
+                before[name] + part * (after[name] - before[name]) for name in ("timesteps", "seconds")
+            )
+            return timesteps, seconds
+    return None
 
 
 def render_ablation(recipe: str) -> str:
@@ -64,6 +97,32 @@ def render_progress(name: str) -> str:
         rows.append((f"{decisions / 1e6:,.0f} million", *map(format_signed, gains), *mean))
     head = ("decisions", *curves, *(("mean",) if len(curves) > 1 else ()))
     return format_with_source(head, rows, stored)
+
+
+def render_extrapolation() -> str:
+    """Return text on what ten times the decisions would leave to exploit, if gains went on falling by a power law."""
+    three_seeds = read_result("progress")["results"]["curves"].values()
+    points = [point for curve in three_seeds for point in curve]
+    start = read_result("reference_cpu")["results"]["curve"][-1]["timesteps"]
+    (reference,) = read_result("progress_reference")["results"]["curves"].values()
+    second = [{**point, "timesteps": point["timesteps"] - start} for point in reference if point["timesteps"] > start]
+    long = read_result("exploit_net_standard-4")["results"]["gain"]["value"]
+    part = 10 ** fit_power_law(second)
+    return (
+        f"A power law through the points of the second run has the exponent {fit_power_law(second):.2f}. Ten times its "
+        f"decisions would leave {part:.2f} of the gain of short responses; if the gain of long ones fell alike, "
+        f"{long:+.3f} would become {long * part:+.3f}. Through the points of the three runs with up to "
+        f"{points[-1]['timesteps'] / 1e6:.0f} million decisions the exponent is {fit_power_law(points):.2f}, and a run "
+        f"of ten times that length would leave {10 ** fit_power_law(points):.2f} of the gain."
+    )
+
+
+def fit_power_law(points: Sequence[Mapping[str, Any]]) -> float:
+    """Return the exponent of the power law of the decisions that fits the gains of some points best (least squares)."""
+    timesteps = [point["timesteps"] for point in points]
+    gains = [point["gain"]["value"] for point in points]
+    exponent, _ = np.polyfit(np.log(timesteps), np.log(gains), 1)
+    return float(exponent)
 
 
 def render_encoding() -> str:

@@ -252,6 +252,7 @@ def test_a_key_is_sent_and_is_in_no_code(serve, monkeypatch):
         ("chat:http://a", "takes address and model"),
         ("chat:http://a,m,seconds=0", "chat: seconds must be a number from 0.1 to 3600, not '0'"),
         ("chat:http://a,m,attempts=x", "chat: attempts must be a number from 1 to 100, not 'x'"),
+        ("chat:http://a,m,attempts=2.5", "chat: attempts must be a whole number, not '2.5'"),
         ("chat:http://a,m,seconds=nan", "chat: seconds must be"),
         ("chat:http://a,m,speed=9", "has no option 'speed=9'"),
     ],

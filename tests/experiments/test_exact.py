@@ -219,7 +219,7 @@ def test_a_setup_that_is_too_large_is_refused(monkeypatch):
 
 def test_the_question_solves_trains_and_compares(monkeypatch, tmp_path):
     small = {"num_envs": 32, "num_steps": 8, "batch_size": 64, "hidden_sizes": (8,)}
-    monkeypatch.setattr(question, "RECIPES", {"reference": small, "average": small | {"kl_coef": 0.1}})
+    monkeypatch.setattr(question, "RECIPES", {"reference": (small, small), "average": (small | {"kl_coef": 0.1},)})
     monkeypatch.setattr(question.exploit, "list_settings", lambda config: small)
     setup = replace(find_setup("tiny-2"), seats=3, mouse_cards=(1, 2))
     (three_seats := tmp_path / "tiny-3.json").write_text(json.dumps(asdict(setup)))
@@ -245,6 +245,10 @@ def test_the_question_solves_trains_and_compares(monkeypatch, tmp_path):
     run, other = results["training"]
     assert [run["recipe"], other["recipe"]] == ["reference", "average"]
     assert run["curve"][0]["timesteps"] == 0
+    first_end, second_start, second_end = run["curve"][1:]
+    assert [point["run"] for point in run["curve"]] == [0, 0, 1, 1]
+    assert second_start["timesteps"] == first_end["timesteps"] < second_end["timesteps"]
+    assert second_start["nash_conv"] == pytest.approx(first_end["nash_conv"])
     assert 0 < run["curve"][0]["nash_conv"] < 2
     assert run["curve"][0]["mixture_nash_conv"] == pytest.approx(run["curve"][0]["nash_conv"])
     question.plot(results, config, tmp_path / "exact.png")

@@ -4,12 +4,14 @@ import re
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agents.__main__ import VERBS
 from experiments.pages import render
 from experiments.pages.strength_tables import compare_probe, read_exploits
+from experiments.pages.training_tables import find_goal, fit_power_law
 from experiments.questions import QUESTIONS
 from felicity_env import SETUPS, Setup
 from train import curves
@@ -109,3 +111,21 @@ def test_the_check_fails_on_a_page_that_is_not_as_rendered(tmp_path: Path, monke
     assert "by hand" in page.read_text()
     assert render.main(render.Config()) == 0
     assert render.main(render.Config(check=True)) == 0
+
+
+def make_curve(*win_shares: float) -> list[dict[str, Any]]:
+    """Return a learning curve against `ev`, with a point every 100 decisions, which take 10 s."""
+    return [
+        {"timesteps": 100 * number, "seconds": 10 * number, "results": [{"win_share": {"ev": {"value": value}}}]}
+        for number, value in enumerate(win_shares)
+    ]
+
+
+def test_a_run_reaches_its_goal_between_two_points_of_its_curve():
+    assert find_goal(make_curve(0.1, 0.6, 0.8, 0.9, 0.5, 0.9)) == pytest.approx((150, 15))
+    assert find_goal(make_curve(0.1, 0.6)) is None
+
+
+def test_gains_that_halve_when_decisions_double_have_the_exponent_minus_one():
+    points = [{"timesteps": timesteps, "gain": {"value": 60 / timesteps}} for timesteps in (10, 20, 40)]
+    assert fit_power_law(points) == pytest.approx(-1)
