@@ -16,6 +16,7 @@ and then `python -m agents evaluate sb3_bot.py:make`, or `agents.make("sb3_bot.p
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -45,12 +46,12 @@ def from_policy(
     that the function reads, such as weights; if they change, stored results of the player are played again.
     """
 
-    def ask_each(observations: np.ndarray, masks: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        columns = [map(np.copy, observations), map(np.copy, masks)]
-        columns += [map(np.random.default_rng, seeds.tolist())] if random else []
+    def ask_each(observations: np.ndarray, view: View) -> np.ndarray:
+        columns = [map(np.copy, observations), map(np.copy, view.action_masks)]
+        columns += [map(np.random.default_rng, view.seeds.tolist())] if random else []
         return np.array([_check_action(policy(*row)) for row in zip(*columns, strict=True)], np.int64)
 
-    return _FunctionPlayer(ask_each, open_mice, files)
+    return _FunctionPlayer(ask_each, open_mice, partial(_digest_files, files))
 
 
 def from_batch_policy(
@@ -63,10 +64,11 @@ def from_batch_policy(
     belongs to it. All else is as in `from_policy`.
     """
 
-    def ask_all(observations: np.ndarray, masks: np.ndarray, seeds: np.ndarray) -> Any:
-        return policy(observations, masks, *([to_uniforms(seeds)] if random else []))
+    def ask_all(observations: np.ndarray, view: View) -> np.ndarray:
+        answers = policy(observations, view.action_masks.copy(), *([to_uniforms(view.seeds)] if random else []))
+        return to_actions(answers, len(view), "answers of a batched policy")
 
-    return _FunctionPlayer(ask_all, open_mice, files)
+    return _FunctionPlayer(ask_all, open_mice, partial(_digest_files, files))
 
 
 def from_logits(
@@ -79,7 +81,8 @@ def from_logits(
     be repeated; if `greedy`, it takes the best legal action. Raises `ValueError` if the logits have another shape, or
     if those of legal actions are not finite. open_mice, files: as in `from_policy`.
     """
-    return _LogitsPlayer(lambda observations: np.asarray(compute_logits(observations)), greedy, open_mice, files)
+    decide = partial(_choose_by_logits, compute_logits, greedy)
+    return _FunctionPlayer(decide, open_mice, partial(_digest_files, files))
 
 
 def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False) -> Player:
@@ -93,80 +96,61 @@ def from_sb3(model: Any, *, deterministic: bool = False, open_mice: bool = False
     if isinstance(model, str | PathLike):
         raise TypeError(f"from_sb3 needs a model, such as PPO.load({str(model)!r}), not the path of its file")
     _check_spaces(model)
-    return _ModelPlayer(model.policy, _find_head(model, deterministic), deterministic, open_mice)
+    compute_logits = partial(_compute_model_logits, model.policy, _find_head(model, deterministic))
+    decide = partial(_choose_by_logits, compute_logits, deterministic)
+    return _FunctionPlayer(decide, open_mice, partial(_digest_model, model.policy))
 
 
-class _PlayerWithFiles:
-    """Player whose decisions depend on files, which its digest covers."""
+class _FunctionPlayer:
+    """Player whose actions a function computes from observations and the view; another computes its digest."""
 
-    def __init__(self, open_mice: bool, files: Files) -> None:
-        self.open_mice, self.files = open_mice, files
-
-    def digest(self) -> str:
-        """Return a digest of the player's files, or "" if it has none."""
-        return "".join(sha256(Path(file).read_bytes()).hexdigest() for file in self.files)
-
-
-class _FunctionPlayer(_PlayerWithFiles):
     def __init__(
-        self, policy: Callable[[np.ndarray, np.ndarray, np.ndarray], Any], open_mice: bool, files: Files
+        self, decide: Callable[[np.ndarray, View], np.ndarray], open_mice: bool, compute_digest: Callable[[], str]
     ) -> None:
-        super().__init__(open_mice, files)
-        self.policy = policy
+        self.decide, self.open_mice, self.digest = decide, open_mice, compute_digest
 
     def act(self, view: View) -> np.ndarray:
         """Return an action for each of the B decisions of `view`, integers [B]."""
-        if not len(view):
-            return np.empty(0, np.int64)
-        answers = self.policy(view.observations(self.open_mice), view.action_masks.copy(), view.seeds)
-        return to_actions(answers, len(view), "answers of a batched policy")
+        return self.decide(view.observations(self.open_mice), view) if len(view) else np.empty(0, np.int64)
 
 
-class _LogitsPlayer(_PlayerWithFiles):
-    """Player that samples as `NetworkPlayer` does, so a network and the policy exported from it act alike."""
-
-    def __init__(
-        self, compute_logits: Callable[[np.ndarray], np.ndarray], greedy: bool, open_mice: bool, files: Files = ()
-    ) -> None:
-        super().__init__(open_mice, files)
-        self.compute_logits, self.greedy = compute_logits, greedy
-
-    def act(self, view: View) -> np.ndarray:
-        """Return an action for each of the B decisions of `view`, int64 [B]."""
-        if not len(view):
-            return np.empty(0, np.int64)
-        logits, masks = self.compute_logits(view.observations(self.open_mice)), view.action_masks
-        if logits.shape != masks.shape or logits.dtype.kind != "f" or not np.isfinite(logits[masks == 1]).all():
-            form = f"finite numbers [{len(view)}, {NUM_ACTIONS}]"
-            raise ValueError(f"logits must be {form}, not {logits.dtype.name} {list(logits.shape)}: {logits!r}")
-        return choose_actions(logits, view, greedy=self.greedy)
+def _digest_files(files: Files) -> str:
+    """Return a digest of the files that a player reads, or "" if there are none."""
+    return "".join(sha256(Path(file).read_bytes()).hexdigest() for file in files)
 
 
-class _ModelPlayer(_LogitsPlayer):
-    def __init__(self, policy: Any, head: Callable[[Any], Any], deterministic: bool, open_mice: bool) -> None:
-        super().__init__(self._compute_logits, deterministic, open_mice)
-        self.policy, self.head = policy, head
+def _digest_model(policy: Any) -> str:
+    """Return 8 hexadecimal digits that identify the weights of a model's policy."""
+    from agents.network import digest_layers  # needs safetensors
 
-    def digest(self) -> str:
-        """Return 8 hexadecimal digits that identify the weights of the model."""
-        from agents.network import digest_layers  # needs safetensors
+    return digest_layers([tuple(weights.cpu().numpy() for _, weights in sorted(policy.state_dict().items()))])
 
-        return digest_layers([tuple(weights.cpu().numpy() for _, weights in sorted(self.policy.state_dict().items()))])
 
-    def _compute_logits(self, observations: np.ndarray) -> np.ndarray:
-        """Compute the model's logits (for DQN its action values) for B observations, float32 [B, NUM_ACTIONS].
+def _choose_by_logits(
+    compute_logits: Callable[[np.ndarray], Any], greedy: bool, observations: np.ndarray, view: View
+) -> np.ndarray:
+    """Choose actions as `NetworkPlayer` does, so a network and the policy exported from it act alike; int64 [B]."""
+    logits, masks = np.asarray(compute_logits(observations)), view.action_masks
+    if logits.shape != masks.shape or logits.dtype.kind != "f" or not np.isfinite(logits[masks == 1]).all():
+        form = f"finite numbers [{len(view)}, {NUM_ACTIONS}]"
+        raise ValueError(f"logits must be {form}, not {logits.dtype.name} {list(logits.shape)}: {logits!r}")
+    return choose_actions(logits, view, greedy=greedy)
 
-        The model computes them in evaluation mode; its previous mode is restored.
-        """
-        import torch  # installed wherever there is a model
 
-        was_training = self.policy.training
-        self.policy.set_training_mode(False)
-        try:
-            with torch.no_grad():
-                return self.head(self.policy.obs_to_tensor(observations)[0]).cpu().numpy()
-        finally:
-            self.policy.set_training_mode(was_training)
+def _compute_model_logits(policy: Any, head: Callable[[Any], Any], observations: np.ndarray) -> np.ndarray:
+    """Compute a model's logits (for DQN its action values) for B observations, float32 [B, NUM_ACTIONS].
+
+    The model computes them in evaluation mode; its previous mode is restored.
+    """
+    import torch  # installed wherever there is a model
+
+    was_training = policy.training
+    policy.set_training_mode(False)
+    try:
+        with torch.no_grad():
+            return head(policy.obs_to_tensor(observations)[0]).cpu().numpy()
+    finally:
+        policy.set_training_mode(was_training)
 
 
 def _find_head(model: Any, deterministic: bool) -> Callable[[Any], Any]:

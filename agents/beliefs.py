@@ -7,7 +7,8 @@ which it was made can be reconstructed. A seat's present bid is weighed as a rai
 
 import numpy as np
 
-from agents.posterior import NOTHING_HIDDEN, HiddenCards, Policy, compute_likelihoods, list_possibilities, put_cards
+from agents.policy_player import PolicyPlayer
+from agents.posterior import NOTHING_HIDDEN, HiddenCards, compute_likelihoods, list_possibilities, put_cards
 from agents.worlds import take_back_passes
 from felicity_env.game import AUCTION, NO_CARD, PASS, PLACE
 from felicity_env.kernel import kernel
@@ -16,7 +17,7 @@ from felicity_env.observation import own_slot
 LEAST = 1e-6  # probability of an action that a policy never takes, so that no world becomes impossible
 
 
-def compute_beliefs(known: np.ndarray, seat: int, policy: Policy) -> dict[int, HiddenCards]:
+def compute_beliefs(known: np.ndarray, seat: int, policy: PolicyPlayer) -> dict[int, HiddenCards]:
     """Compute the probabilities of the other seats' hidden cards; return {seat: its possible hidden cards}.
 
     known: STATE [1], a position redacted for `seat`. policy: the policy that all other seats are assumed to play.
@@ -25,13 +26,13 @@ def compute_beliefs(known: np.ndarray, seat: int, policy: Policy) -> dict[int, H
     return {other: _compute_belief(known, other, policy) for other in others}
 
 
-def _compute_belief(known: np.ndarray, other: int, policy: Policy) -> HiddenCards:
+def _compute_belief(known: np.ndarray, other: int, policy: PolicyPlayer) -> HiddenCards:
     removed, placed = list_possibilities(known[0], other)
     return HiddenCards(removed, placed, weigh_possibilities(known, other, removed, placed, policy))
 
 
 def weigh_possibilities(
-    known: np.ndarray, other: int, removed: np.ndarray, placed: np.ndarray, policy: Policy
+    known: np.ndarray, other: int, removed: np.ndarray, placed: np.ndarray, policy: PolicyPlayer
 ) -> np.ndarray:
     """Return the probabilities of K pairs of a removed and a face-down card of seat `other`, float64 [K]."""
     weights = np.ones(len(placed))
@@ -45,7 +46,7 @@ def weigh_possibilities(
     return weights / weights.sum()
 
 
-def _likelihoods(policy: Policy, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+def _likelihoods(policy: PolicyPlayer, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
     return np.maximum(compute_likelihoods(policy, states, actions), LEAST)
 
 

@@ -7,10 +7,11 @@ has seen, the hidden cards of different seats are independent, so the posterior 
 """
 
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
+from agents.policy_player import PolicyPlayer
 from felicity_env.game import HIDDEN, NO_CARD, PLACE, State, step_all
 from felicity_env.game_record import Game, initial_states, list_cards
 from felicity_env.information import redact, resample
@@ -18,17 +19,6 @@ from felicity_env.observation import own_slot
 from felicity_env.player import View
 
 NOTHING_HIDDEN = NO_CARD  # in `placed`: the seat's card is visible, or not placed yet
-
-
-class Policy(Protocol):
-    """Interface of a player that can tell the probability of each action."""
-
-    def probabilities(self, view: View) -> np.ndarray:
-        """Return the probability of each action for each of the B decisions of `view`, [B, NUM_ACTIONS].
-
-        Each row sums to 1 over the legal actions.
-        """
-        ...
 
 
 class HiddenCards(NamedTuple):
@@ -44,7 +34,7 @@ class HiddenCards(NamedTuple):
         return np.full(len(self.removed), 1 / len(self.removed))
 
 
-def compute_posteriors(game: Game, seat: int, policy: Policy) -> dict[int, HiddenCards]:
+def compute_posteriors(game: Game, seat: int, policy: PolicyPlayer) -> dict[int, HiddenCards]:
     """Compute the probabilities of the other seats' hidden cards, from what `seat` knows after a game's actions.
 
     policy: the policy that all other seats are assumed to play. Returns {seat: its possible hidden cards}.
@@ -53,7 +43,7 @@ def compute_posteriors(game: Game, seat: int, policy: Policy) -> dict[int, Hidde
     return {other: _compute_posterior(game, known, other, policy) for other in range(known.num_seats) if other != seat}
 
 
-def _compute_posterior(game: Game, known: State, other: int, policy: Policy) -> HiddenCards:
+def _compute_posterior(game: Game, known: State, other: int, policy: PolicyPlayer) -> HiddenCards:
     removed, placed = list_possibilities(known, other)
     logs = _log_likelihoods(game, other, removed, placed, policy)
     weights = np.exp(logs - logs.max())
@@ -77,7 +67,9 @@ def list_possibilities(known: State, other: int) -> tuple[np.ndarray, np.ndarray
     return tuple(np.array(pairs, np.int64).T)
 
 
-def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.ndarray, policy: Policy) -> np.ndarray:
+def _log_likelihoods(
+    game: Game, other: int, removed: np.ndarray, placed: np.ndarray, policy: PolicyPlayer
+) -> np.ndarray:
     """Return the log probability of all decisions of seat `other` for each of K possible pairs of hidden cards."""
     states = np.concatenate([_deal_with_removed(game, other, int(card)) for card in removed])
     last_round = int(game.final_states()["round_number"][0])
@@ -92,7 +84,7 @@ def _log_likelihoods(game: Game, other: int, removed: np.ndarray, placed: np.nda
     return logs
 
 
-def compute_likelihoods(policy: Policy, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+def compute_likelihoods(policy: PolicyPlayer, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Return the probability with which a policy takes the action given for each of B states, float64 [B]."""
     return policy.probabilities(view_states(states))[np.arange(len(states)), actions].astype(float)
 

@@ -133,8 +133,10 @@ class Config(SeveralSetups):
         check_at_least(self, curve_every=1, curve_deals=2, evaluation_deals=2, threads=1)  # an interval needs two deals
         check_range(self, 1, MAX_SIZE, "num_envs", "num_steps", "batch_size")
         self._check_memory()
-        is_possible = self.decay == "linear" or all(min(pair) > 0 for pair in self._list_weights().values())
-        require(is_possible, f"--decay geometric needs {' and '.join(map(option_name, self._list_weights()))} above 0")
+        is_possible = self.decay == "linear" or all(min(pair) > 0 for pair in self._list_schedules().values())
+        require(
+            is_possible, f"--decay geometric needs {' and '.join(map(option_name, self._list_schedules()))} above 0"
+        )
         check_range(self, 0, 1, "gamma", "gae_lambda")
         check_range(self, 0, MAX_TRAINING_SEED, "seed")
         require(bool(self.hidden_sizes) and min(self.hidden_sizes) > 0, "--hidden-sizes must be positive")
@@ -212,12 +214,12 @@ class Config(SeveralSetups):
         """
         done = min(1.0, timesteps / self.total_timesteps)
         values = {"learning_rate": (1 - done) * self.learning_rate}
-        for name, (first, last) in self._list_weights().items():
+        for name, (first, last) in self._list_schedules().items():
             is_geometric = self.decay == "geometric"
             values[name] = first * (last / first) ** done if is_geometric else (1 - done) * first + done * last
         return values
 
-    def _list_weights(self) -> dict[str, tuple[float, float]]:
+    def _list_schedules(self) -> dict[str, tuple[float, float]]:
         """Return {NAME: (value of setting NAME, value of setting NAME_end)} for all settings that have an end."""
         names = [field.name.removesuffix("_end") for field in fields(self) if field.name.endswith("_end")]
         return {name: (getattr(self, name), getattr(self, f"{name}_end")) for name in names}

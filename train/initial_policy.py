@@ -1,14 +1,15 @@
 """Loading of the policy that a training run starts from, with a check that the policy fits the run's networks."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import nn
 
 from agents.checkpoint_file import list_checkpoints
 from agents.mixture import load_policy_player
 from agents.network import NetworkPlayer
-from agents.policy_file import Layers, load_policy_and_critic
+from agents.policy_file import load_policy_and_critic
 from agents.tools.settings import option_name
 from felicity_env import OBSERVATION_VERSION
 from train.config import Config
@@ -17,38 +18,29 @@ from train.networks import match_network, set_layers
 DEFAULTS = {"raises": False, "observation_version": OBSERVATION_VERSION}  # where an algorithm has no such setting
 
 
-class InitialPolicy(NamedTuple):
-    """Policy that a training run starts from: the layers of its network and of its critic (none if empty).
+def load_initial_policy(
+    config: Config, folder: Path, networks: Iterable[tuple[nn.Sequential, nn.Sequential]], *, activation: str
+) -> None:
+    """Set the weights of a new training run to those of the policy that the setting `config.init` names.
 
-    The critic is needed because updates with an untrained critic would spoil a good policy.
-    """
-
-    layers: Layers
-    critic: Layers
-
-    def copy_to(self, actor: nn.Sequential, critic: nn.Sequential) -> None:
-        """Set the weights of a policy network, and those of its critic if this policy has one."""
-        set_layers(actor, self.layers)
-        if self.critic:
-            set_layers(critic, self.critic)
-
-
-def load_initial_policy(config: Config, folder: Path, *, activation: str) -> InitialPolicy | None:
-    """Load the policy from which a new training run starts, as the setting `config.init` names it.
-
-    Returns None if the setting is None, or if the run in `folder` already has a checkpoint, from which it continues.
-    activation: name of the activation function in the run's networks. Raises `ValueError` if the policy does not fit.
+    Nothing changes if the setting is None, or if the run in `folder` already has a checkpoint, from which it continues.
+    networks: pairs of a policy network and its critic; the critics change only if the policy has one. It is needed
+    because updates with an untrained critic would spoil a good policy. activation: name of the activation function in
+    the networks. Raises `ValueError` if the policy does not fit.
     """
     if config.init is None or list_checkpoints(folder):
-        return None
+        return
     path = config.init.removeprefix("net:")  # a policy's code is accepted, too
     player, *others = load_policy_player(path).members
     if others:
         raise ValueError(f"--init {config.init}: it is a mixture; name one of its policies, such as {config.init}/0")
     if mismatch := _find_mismatch(player, config, activation):
         raise ValueError(f"--init {config.init}: {mismatch}")
-    layers, critic, _ = load_policy_and_critic(Path(path))
-    return InitialPolicy(layers, critic)
+    layers, critic_layers, _ = load_policy_and_critic(Path(path))
+    for actor, critic in networks:
+        set_layers(actor, layers)
+        if critic_layers:
+            set_layers(critic, critic_layers)
 
 
 def _find_mismatch(player: NetworkPlayer, config: Config, activation: str) -> str:

@@ -161,8 +161,7 @@ class MaskablePPOTrainer(Trainer):
         self.pool.update(self.run.create_player(blank))
         self.env = self._create_env(restarted_at=0)
         self.model = build_model(config, self.env)
-        if start := load_initial_policy(config, folder, activation=self.activation):
-            start.copy_to(self.actor, self.critic)
+        load_initial_policy(config, folder, [(self.actor, self.critic)], activation=self.activation)
 
     def _create_env(self, *, restarted_at: int) -> SingleLearnerVecEnv:
         """Create the vectorised environment of a training run, with new games against opponents from the pool.

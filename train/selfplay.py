@@ -147,9 +147,8 @@ class SelfplayTrainer(Trainer):
         self.dtype = getattr(torch, choose_precision(config.precision, self.device))
         self.prior_rate = PRIORS[config.prior]
         self.policy, self.average, self.mean = (self._create_networks() for _ in range(3))
-        if start := load_initial_policy(config, folder, activation=ACTIVATION):
-            for networks in (self.policy, self.average, self.mean):
-                start.copy_to(networks.actor, networks.critic)
+        networks = [(each.actor, each.critic) for each in (self.policy, self.average, self.mean)]
+        load_initial_policy(config, folder, networks, activation=ACTIVATION)
         self.uses_graphs = self.device == "cuda" and config.observation_version == OBSERVATION_VERSION
         self.optimizer = self._create_optimizer()
         self.games, self.rollout = self._create_games()

@@ -6,7 +6,6 @@ would be. Whoever plays a task, and however often, the result is the same, bit f
 """
 
 import functools
-import json
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -21,7 +20,6 @@ from agents.tasks.run import Tasks, open_pool
 from agents.tools.files import UserError
 from felicity_env import Batch, game_seed
 from felicity_env.learners import LearningGames
-from train.config import Config
 from train.networks import ACTIVATION, copy_layers
 from train.opponents import OpponentPool
 from train.rollout import GAMES_STREAM, Learner, Rollout, create_games
@@ -31,10 +29,10 @@ from train.sampling import sample
 class ShardTask(NamedTuple):
     """Task to play `num_steps` decisions of learners in every game of a shard.
 
-    settings: settings of the run, as JSON. number: number of the shard. games: state of its games (`Batch.clone`).
+    config: settings of the run. number: number of the shard. games: state of its games (`Batch.clone`).
     """
 
-    settings: str
+    config: Any
     number: int
     games: dict[str, np.ndarray]
 
@@ -53,11 +51,11 @@ class PlayedShard(NamedTuple):
 
 
 class Shard:
-    """Games of one shard, with the opponents of the run in them. config: settings of the run. size: number of games."""
+    """Games of one shard, with the opponents of the run in them. config: settings of the run."""
 
-    def __init__(self, config: Any, number: int, size: int) -> None:
+    def __init__(self, config: Any, number: int) -> None:
         seed = game_seed(game_seed(config.seed, GAMES_STREAM, 0), number, 0)
-        self.batch = create_games(Batch, config, seed=seed, num_games=size)
+        self.batch = create_games(Batch, config, seed=seed, num_games=config.num_envs // config.shards)
         pool = OpponentPool(config.weights, num_learners=config.num_learners)
         self.games: LearningGames = pool.begin_games(self.batch)
 
@@ -89,25 +87,19 @@ class Shard:
         self.games.ask_players = take  # type: ignore[method-assign]
 
 
-@functools.lru_cache(maxsize=64)
-def _load_shard(settings: str, number: int) -> Shard:
-    """Return a shard of a run; its opponents are made once in each process."""
-    values = json.loads(settings)
-    config: Any = Config.from_json(values)
-    return Shard(config, number, config.num_envs // config.shards)
+_load_shard = functools.lru_cache(maxsize=64)(Shard)  # its opponents are made once in each process
 
 
 def play_shard(task: ShardTask, layers: Layers) -> PlayedShard:
     """Play a task by the policy with these layers, and return what was played."""
-    values = json.loads(task.settings)
-    shard = _load_shard(task.settings, task.number)
-    batch, steps = shard.batch, values["num_steps"]
+    config, shard = task.config, _load_shard(task.config, task.number)
+    batch, steps = shard.batch, config.num_steps
     batch.restore(task.games)
     shard.games.resume()
     others = shard.record_players()
     actions, logs = np.empty((steps, batch.num_games), np.uint8), np.empty((steps, batch.num_games), np.float32)
     for t in range(steps):
-        logits = forward(layers, batch.observations, ACTIVATION, values["observation_version"])
+        logits = forward(layers, batch.observations, ACTIVATION, config.observation_version)
         chosen, logs[t] = sample(logits, batch.action_masks, batch.decision_seeds(), threads=1)
         shard.games.step(chosen)
         actions[t] = chosen
@@ -123,9 +115,8 @@ class ShardedGames:
 
     def __init__(self, config: Any) -> None:
         self.config, self.lag = config, config.lag
-        self.shards = [Shard(config, number, config.num_envs // config.shards) for number in range(config.shards)]
+        self.shards = [Shard(config, number) for number in range(config.shards)]
         self.layers: Layers | None = None  # with which the next rollout is played
-        self._settings = json.dumps(config.to_json())
         self._pool = open_pool(config.workers, config.ray, list_files(*config.opponent_codes))
         self._tasks: Tasks[ShardTask, PlayedShard] = Tasks(self._pool, play_shard)
 
@@ -134,7 +125,7 @@ class ShardedGames:
         self.layers = layers
         shared = self._pool.share(layers)
         for number, shard in enumerate(self.shards):
-            self._tasks.submit(ShardTask(self._settings, number, shard.batch.clone()), shared)
+            self._tasks.submit(ShardTask(self.config, number, shard.batch.clone()), shared)
 
     def collect(self, rollout: Rollout, learner: Learner) -> Iterator[float]:
         """Write the rollout that the workers play, and let them begin the next one if they play ahead.

@@ -1,8 +1,7 @@
 """Storage of training runs: run folders, and weights and optimizer state as the named NumPy arrays of checkpoints."""
 
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -65,21 +64,6 @@ def _find_free_name(config: Config) -> Path:
     while (folder := Path("runs") / (f"{stem}-{taken}" if taken else stem)).exists():
         taken += 1
     return folder
-
-
-# --- checkpoints ------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def explain_mismatch(folder: Path) -> Iterator[None]:
-    """Turn an error that occurs while a checkpoint is restored into a `UserError` of one line (context manager).
-
-    The message says that the checkpoint in `folder` does not fit the run's config.json.
-    """
-    try:
-        yield
-    except (KeyError, ValueError, RuntimeError, TypeError) as error:
-        raise UserError(f"the checkpoint in {folder} does not fit the run's config.json: {error}") from error
 
 
 # --- torch's state as arrays ------------------------------------------------------------------------------------------

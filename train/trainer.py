@@ -21,7 +21,7 @@ from agents.arena.matches import win_shares_against_copies
 from agents.checkpoint_file import CURVE, load_checkpoint, save_checkpoint
 from agents.network import NetworkPlayer
 from agents.policy_file import CRITIC, POLICY, Layers, describe_policy, layers_to_tensors, load_policy, save_policy
-from agents.tools.files import check_same_settings, explain_os_errors, write_json
+from agents.tools.files import UserError, check_same_settings, explain_os_errors, write_json
 from agents.tools.provenance import commit, provenance
 from agents.tools.seeds import SEEDS
 from felicity_env import OBSERVATION_VERSION, Player, Setup, game_seed
@@ -318,7 +318,10 @@ class Trainer(ABC):
         run.
         """
         arrays, metadata = load_checkpoint(self.run.folder, report=report)
-        with storage.explain_mismatch(self.run.folder):
+        try:
             self.run.restore(metadata, report)
             self.timesteps, self.updates = metadata["timesteps"], metadata["updates"]
             self.restore_state(arrays)
+        except (KeyError, ValueError, RuntimeError, TypeError) as error:
+            where = f"the checkpoint in {self.run.folder}"
+            raise UserError(f"{where} does not fit the run's config.json: {error}") from error

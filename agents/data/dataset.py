@@ -7,8 +7,8 @@ command goes on if it is given again.
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 
@@ -23,28 +23,11 @@ from agents.tools.files import UserError, lock_output, write_atomically
 from agents.tools.progress import PartsProgress
 from agents.tools.settings import OneSetup, check_at_least, require
 from felicity_env.dataset import Dataset
-from felicity_env.game import Setup
 from felicity_env.random_stream import MAX_SEED, game_seed
 
 GAMES_A_PART = 2000
 GAMES_A_SLOW_PART = 20  # of a search, whose 2000 games would take hours
 SAVE_EVERY = 60.0  # seconds
-
-
-class GamesTask(NamedTuple):
-    """Task to play some games; the fields are the arguments of `play_games`."""
-
-    codes: tuple[str, ...]
-    setup: Setup
-    games: range
-    seed: int
-    with_probabilities: bool
-
-
-def play_task(task: GamesTask) -> Dataset:
-    """Play the games of a task, and return them."""
-    codes, setup, games, seed, with_probabilities = task
-    return play_games(codes, setup, games, seed=seed, with_probabilities=with_probabilities)
 
 
 @dataclass(frozen=True)
@@ -122,23 +105,16 @@ def _play(config: Config) -> Dataset:
 def _play_parts(config: Config, first: int) -> Iterator[Dataset]:
     """Play the games from number `first` on, and yield them in parts, in order."""
     size = GAMES_A_SLOW_PART if is_slow(*config.players) else GAMES_A_PART
-    starts = range(first, config.num_games, size)
-    tasks = (
-        GamesTask(
-            config.players,
-            config.chosen_setup,
-            range(start, min(start + size, config.num_games)),
-            config.seed,
-            config.probabilities,
-        )
-        for start in starts
+    tasks = (range(start, min(start + size, config.num_games)) for start in range(first, config.num_games, size))
+    play = partial(
+        play_games, config.players, config.chosen_setup, seed=config.seed, with_probabilities=config.probabilities
     )
     early: dict[int, Dataset] = {}  # parts that came before one with lower numbers
     following = first
-    for outcome in run_tasks(play_task, tasks, **config.spread, files=list_files(*config.players)):
+    for outcome in run_tasks(play, tasks, **config.spread, files=list_files(*config.players)):
         if outcome.value is None:
-            raise UserError(f"games {outcome.task.games.start} to {outcome.task.games.stop - 1}: {outcome.reason}")
-        early[outcome.task.games.start] = outcome.value
+            raise UserError(f"games {outcome.task.start} to {outcome.task.stop - 1}: {outcome.reason}")
+        early[outcome.task.start] = outcome.value
         while following in early:
             yield (part := early.pop(following))
             following += len(part)

@@ -69,7 +69,7 @@ def test_a_shard_is_played_again_with_the_same_result_and_the_replay_ends_where_
     config = small_config(mix=MIX, shards=4)
     trainer = create_trainer(tmp_path / "run", mix=MIX, shards=4)
     shard = trainer.games.shards[2]
-    task = ShardTask(trainer.games._settings, 2, shard.batch.clone())
+    task = ShardTask(trainer.config, 2, shard.batch.clone())
     layers = copy_layers(trainer.policy.actor)
     played, again = play_shard(task, layers), play_shard(task, layers)
     assert played.digest == again.digest
@@ -96,7 +96,7 @@ def test_a_replay_that_ends_elsewhere_is_refused(tmp_path):
     trainer = create_trainer(tmp_path / "run", mix=MIX, shards=4)
     games = trainer.games
     layers = copy_layers(trainer.policy.actor)
-    played = play_shard(ShardTask(games._settings, 0, games.shards[0].batch.clone()), layers)
+    played = play_shard(ShardTask(games.config, 0, games.shards[0].batch.clone()), layers)
     with pytest.raises(UserError, match="a machine that computes otherwise has played for this run"):
         games._replay(games.shards[0], played._replace(digest="0" * 16), trainer.rollout, slice(0, 4))
 
@@ -112,7 +112,7 @@ def test_a_resumed_run_may_have_other_workers_if_it_has_shards(tmp_path):
 
 def test_shards_have_games_of_their_own():
     config = small_config(mix=MIX, shards=4)
-    batches: list[Batch] = [Shard(config, number, 4).batch for number in range(4)]
+    batches: list[Batch] = [Shard(config, number).batch for number in range(4)]
     assert len({batch.game_seeds.tobytes() for batch in batches}) == 4
 
 
