@@ -37,6 +37,6 @@ def test_a_digest_of_a_folder_changes_with_any_file_in_it(tmp_path):
 
 def test_a_digest_changes_with_the_weights_of_a_policy(tmp_path):
     save_policy(tmp_path, small_net(1).layers, open_mice=False, activation="tanh")
-    before = identify_player(f"net:{tmp_path}")
+    before = identify_player(f"net:{tmp_path}").digest
     save_policy(tmp_path, small_net(2).layers, open_mice=False, activation="tanh")
-    assert identify_player(f"net:{tmp_path}") != before
+    assert identify_player(f"net:{tmp_path}").digest != before

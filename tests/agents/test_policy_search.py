@@ -1,9 +1,13 @@
 """Search on top of a policy: its beliefs follow Bayes' rule, it prefers what wins, and it knows what its seat knows."""
 
+from itertools import count
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import agents
+from agents import policy_search
 from agents.beliefs import compute_beliefs, weigh_possibilities
 from agents.network import NetworkPlayer
 from agents.policy_file import save_policy
@@ -109,10 +113,14 @@ def test_candidates_are_likely_actions_and_in_an_auction_a_pass_and_the_lowest_r
     assert set(list_candidates(probabilities, view)) == {PASS, PASS + 1, PASS + 5}
 
 
-def test_a_time_limit_ends_the_search_after_the_worlds_begun():
-    view = make_view(place_all(4, seed=6, passes=0).final_states())
-    limited = PolicySearch(make_policy(), NO_CRITIC_NEEDED, worlds=10**6, milliseconds=1)
+def test_a_time_limit_ends_the_search_after_the_worlds_begun(monkeypatch):
+    view, clock, drawn = make_view(place_all(4, seed=6, passes=0).final_states()), count(), []
+    monkeypatch.setattr(policy_search, "WORLDS_AT_ONCE", 2)
+    monkeypatch.setattr(policy_search, "time", SimpleNamespace(monotonic=lambda: next(clock) / 100))  # 10 ms a look
+    monkeypatch.setattr(policy_search, "draw_worlds", lambda *args: drawn.append(args[2]) or draw_worlds(*args))
+    limited = PolicySearch(make_policy(), NO_CRITIC_NEEDED, worlds=20, milliseconds=25)
     assert limited.act(view)[0] in np.flatnonzero(view.action_masks[0])
+    assert drawn == [2, 2, 2]  # the third ends after 30 ms
 
 
 def test_a_code_names_worlds_policy_and_time(tmp_path):

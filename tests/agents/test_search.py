@@ -12,9 +12,8 @@ import pytest
 import agents
 from agents import search
 from agents.arena.blocks import play_blocks
-from agents.compiled import heuristic_number
 from agents.search import CONFIDENCE, SearchPlayer, create_workspace, make_search
-from agents.worlds import SELF, draw_world
+from agents.worlds import draw_world
 from felicity_env import Batch, View
 from felicity_env.game import (
     AUCTION,
@@ -424,7 +423,3 @@ def test_a_search_refuses_what_is_no_number_in_its_range(value):
     for arguments in ((value,), (5, value)):
         with pytest.raises(ValueError, match=r"a search takes 1 to .*, as a whole number, not"):
             make_search(*arguments, learns=False)
-
-
-def test_the_searching_seat_plays_on_as_tuned():
-    assert heuristic_number("tuned") == SELF

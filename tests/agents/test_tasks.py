@@ -204,10 +204,13 @@ def test_no_thread_is_left_of_a_pool_that_is_ended_while_tasks_run():
     assert [thread for thread in threading.enumerate() if thread not in before] == []
 
 
-def test_no_process_is_left(tmp_path):
-    for pool in (ThisProcess(), ProcessPool(2)):
-        assert run_on(pool, 3) == [(0, 0, ""), (1, 1, ""), (2, 4, "")] or isinstance(pool, ProcessPool)
-        pool.close(cancel=False)
+@pytest.mark.parametrize("make_pool", [ThisProcess, lambda: ProcessPool(2)], ids=["this process", "two processes"])
+def test_no_process_is_left(make_pool):
+    before, pool = set(multiprocessing.active_children()), make_pool()
+    assert sorted(run_on(pool, 3)) == [(0, 0, ""), (1, 1, ""), (2, 4, "")]
+    assert len(set(multiprocessing.active_children()) - before) == (pool.size if isinstance(pool, ProcessPool) else 0)
+    pool.close(cancel=False)
+    assert set(multiprocessing.active_children()) <= before
 
 
 # --- what a cluster may do --------------------------------------------------------------------------------------------

@@ -177,7 +177,14 @@ def test_a_step_copies_nothing_to_the_host(size, monkeypatch):
     def refuse(*arguments: object) -> None:
         raise AssertionError("something was copied to the host")
 
-    for name in ("cpu", "item", "tolist", "__int__", "__bool__", "__index__"):
+    def move_on_the_device(tensor, *where: object, **options: object):
+        if not all(each is batch.device or isinstance(each, torch.dtype) for each in (*where, *options.values())):
+            refuse()
+        return move(tensor, *where, **options)
+
+    move = torch.Tensor.to
+    monkeypatch.setattr(torch.Tensor, "to", move_on_the_device)
+    for name in ("cpu", "item", "tolist", "__int__", "__float__", "__bool__", "__index__"):
         monkeypatch.setattr(torch.Tensor, name, refuse)
     batch.step(actions)
     batch.step(batch.action_masks.argmax(dim=1), games)

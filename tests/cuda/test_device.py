@@ -67,7 +67,10 @@ def test_a_step_of_a_batch_can_be_recorded_as_a_cuda_graph():
 
 def test_the_examples_of_the_page_run_as_written():
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "gpu.md").read_text(), re.DOTALL)
-    exec(compile("\n".join(examples), "gpu.md", "exec"), {"__name__": "__main__"})
+    assert len(examples) == 2
+    names: dict = {"__name__": "__main__"}
+    exec(compile("\n".join(examples), "gpu.md", "exec"), names)
+    assert names["batch"].episodes.any()  # games have ended
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype feature")

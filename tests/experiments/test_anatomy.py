@@ -18,6 +18,7 @@ from experiments.game.columns import estimate_columns
 from experiments.game.copies import Copies, PlayedGames, Trembling, list_deals, play_copies, play_states, redeal
 from experiments.game.mouse_card import MICE, TIMES_TAKEN, change_last_mouse_card, compute_last_card_columns
 from experiments.game.never_buying import (
+    NON_BUYERS,
     compute_non_buyer_columns,
     compute_without_buying_columns,
     find_crossing,
@@ -44,7 +45,7 @@ def played_by(code: str, seats: int, *, tremble: float = 0.3) -> PlayedGames:
 
 
 def each_round(played: PlayedGames):
-    """(round, win shares of its game by seat) of every round, one by one."""
+    """Yield every round with the win shares of its game by seat."""
     for block, game in np.ndindex(played.win_share.shape[:2]):
         for entry in played.rounds[block, game]:
             yield entry, played.win_share[block, game]
@@ -246,8 +247,14 @@ def test_who_never_buys_wins_more_the_more_reckless_the_others_are(name, seats, 
 
 def test_only_victories_without_a_sack_count():
     columns = compute_non_buyer_columns("tease", standard_setup(4), 0, num_deals=BLOCKS, seed=1)
+    blocks = play_blocks([NON_BUYERS["tease"](0), *[make_overbidder(0)] * 3], num_deals=BLOCKS, seed=1)
+    with_sack, without = np.zeros(BLOCKS), np.zeros(BLOCKS)
+    for block, game in np.ndindex(blocks.seats.shape[:2]):
+        bought = (blocks.rounds["winner"][block, game] == blocks.seats[block, game, 0]).any()
+        (with_sack if bought else without)[block] += blocks.measures["win_share"][block, game, 0] / 4
+    assert columns["win_share"] == pytest.approx(without)
+    assert with_sack.sum() > 0  # these victories do not count
     assert columns["sacks"].sum() > 0
-    assert (columns["win_share"] <= 1).all()
     assert compute_non_buyer_columns("pass", standard_setup(4), 0, num_deals=BLOCKS, seed=1)["sacks"].sum() == 0
 
 

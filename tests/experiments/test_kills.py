@@ -11,6 +11,7 @@ import pytest
 
 from agents.tools.files import UserError
 from experiments.checks import kills
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.linux("processes are listed from /proc")
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -44,11 +45,14 @@ def create_sleeper(folder, seed, config):
 
 
 def test_a_process_that_a_kill_leaves_behind_is_found_and_ended(tmp_path, monkeypatch):
+    sessions, count_left = [], kills.count_left
     monkeypatch.setattr(kills, "PATIENCE", 0.2)
+    monkeypatch.setattr(kills, "count_left", lambda session: sessions.append(session) or count_left(session))
     sleeper = kills.SUBJECTS[1]._replace(create=create_sleeper)
     happened = kills.run_until_killed(tmp_path, sleeper.create(tmp_path, 0, None), sleeper, 2.0, in_save=False)
     assert happened["kills of tournaments"] == 1
     assert happened[kills.LEFT_BEHIND] == 1
+    wait_until(lambda: kills.list_session(*sessions) == [], seconds=20)
 
 
 def test_a_run_without_other_processes_leaves_none(tmp_path):

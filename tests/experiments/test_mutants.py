@@ -56,7 +56,7 @@ def change(source: str, mutant: Mutant) -> str:
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
-    """Folder of a project with one module and one test."""
+    """Return the folder of a project with one module and one test."""
     for name, text in {"toy/rule.py": RULE, "tests/test_toy.py": TEST}.items():
         path = tmp_path / "project" / name
         path.parent.mkdir(parents=True)

@@ -40,7 +40,7 @@ def shown(cell) -> list[str]:
 
 
 def shows_something(source: str) -> bool:
-    """Whether a cell prints, runs a command, writes a file, or ends in a value that is not what a call returns."""
+    """Return whether a cell prints, runs a command, writes a file, or ends in a value that no call returns."""
     if source.startswith("%%") or re.search("^!", source, re.MULTILINE):
         return True
     tree = ast.parse(re.sub(r"^%.*$", "", source, flags=re.MULTILINE))

@@ -2,6 +2,7 @@
 
 import gc
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,7 @@ def test_damaged_texts_and_files_are_refused(tmp_path, stored, monkeypatch):
     assert not any(written["faults"].values())
 
 
-def test_errors_without_the_line_and_games_lost_when_written_are_found(tmp_path, stored, monkeypatch):
+def test_errors_without_the_line_are_found(tmp_path, stored, monkeypatch):
     def loads(text: str) -> Any:
         try:
             return honest(text)
@@ -228,6 +229,13 @@ def test_errors_without_the_line_and_games_lost_when_written_are_found(tmp_path,
     honest = damage.loads
     monkeypatch.setattr(damage, "loads", loads)
     with pytest.raises(UserError, match=r"texts: refused without naming the line: [0-9]+"):
+        run_damage(tmp_path)
+
+
+def test_games_that_are_lost_when_written_are_found(tmp_path, stored, monkeypatch):
+    honest = damage.dumps
+    monkeypatch.setattr(damage, "dumps", lambda record: honest(replace(record, actions=record.actions[:-1])))
+    with pytest.raises(UserError, match=r"texts: another game, which is lost when written: [0-9]+"):
         run_damage(tmp_path)
 
 

@@ -59,7 +59,7 @@ class Asked:
 
 
 def coin(blocks, place):
-    """0 or 1 for each block and place, as good as independent."""
+    """Return 0 or 1 for each block and place, as good as independent."""
     return np.random.default_rng(17).integers(2, size=(4, 100_000))[place][blocks].astype(float)
 
 

@@ -11,6 +11,8 @@ from experiments.strength import strangers
 from experiments.strength.strangers import FAST, SEARCHER, Config, list_matches
 from felicity_env import Batch
 from felicity_env.game import AUCTION, PASS, highest_legal_bid
+from tests.support.helpers import C3, C5, C8, C15, M5, M8, RABBIT, bid, decide
+from tests.support.players import alone_of_four
 
 
 def play(code: str, num_steps: int = 60) -> Batch:
@@ -31,9 +33,9 @@ def test_the_jumper_bids_at_least_half_of_what_a_sack_is_worth_to_it():
     actions, states = agents.make(FAST[0]).act(batch.view()), batch.view().states
     bids = [(int(action) - PASS, state) for action, state in zip(actions, states, strict=True) if action > PASS]
     assert bids
-    for bid, state in bids:
+    for mice, state in bids:
         limit = min(break_even_bid(state), highest_legal_bid(state))
-        assert bid == max(state.high_bid + 1, int(limit / 2)) <= limit
+        assert mice == max(state.high_bid + 1, int(limit / 2)) <= limit
 
 
 def test_the_single_bidder_passes_when_it_is_outbid():
@@ -45,12 +47,19 @@ def test_the_single_bidder_passes_when_it_is_outbid():
     assert seen > 0
 
 
-def test_the_searcher_decides_legally_and_by_what_its_seat_knows():
+def test_the_searcher_decides_legally_and_each_decision_for_itself():
     batch = play(FAST[0], num_steps=30)
     view = batch.view(np.arange(6))
-    actions = agents.make(SEARCHER).act(view)
+    actions, order = agents.make(SEARCHER).act(view), np.array([3, 5, 0])
     assert (view.action_masks[np.arange(6), actions] == 1).all()
-    assert (agents.make(SEARCHER).act(view) == actions).all()
+    assert (agents.make(SEARCHER).act(view.take(order)) == actions[order]).all()
+
+
+@pytest.mark.parametrize(("cards", "action"), [((C15, C8, C5, C3), bid(1)), ((M8, M8, M5, RABBIT), PASS)])
+def test_the_searcher_buys_a_sack_that_is_worth_its_price_in_every_world(cards, action):
+    state = alone_of_four(*cards)
+    state.round_number = 8  # the game ends with this decision
+    assert decide(agents.make(SEARCHER), state) == action
 
 
 def test_every_stranger_meets_the_player_and_anchor_in_both_formats():

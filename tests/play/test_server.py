@@ -13,14 +13,16 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
+import agents
 from agents.play import server as serving
 from agents.play.play_page import render_rules
 from agents.play.server import TableServer, listen
 from agents.play.table import open_table
 from agents.tools.files import UserError
 from felicity_env import notation
-from felicity_env.game import NUM_ACTIONS
+from felicity_env.game import NUM_ACTIONS, NUM_CARDS
 from felicity_env.game_record import list_legal_actions
+from felicity_env.notation import card_text
 
 HOST = "127.0.0.1"
 PLAYERS = ("human", "anchor", "human", "ev")
@@ -106,12 +108,27 @@ def test_a_page_that_was_opened_again_shows_the_game_as_it_is(guests):
     assert len(first["positions"]) == 1
 
 
-def test_a_page_that_has_seen_everything_waits_for_news(guests, monkeypatch):
+def test_a_page_that_has_seen_everything_waits_for_news_for_a_while(guests, monkeypatch):
     monkeypatch.setattr(serving, "WAIT", 0.2)
     started = time.monotonic()
     answer = guests.get(0, f"table?since=0&version={guests.table.version}")
     assert answer.status_code == 200
     assert time.monotonic() - started > 0.15
+
+
+def test_news_end_the_wait_of_a_page_that_has_seen_everything(guests, monkeypatch):
+    monkeypatch.setattr(serving, "WAIT", 20.0)
+    answers, version = [], guests.table.version
+    page = threading.Thread(target=lambda: answers.append(guests.get(2, f"table?since=0&version={version}").json()))
+    page.start()
+    page.join(0.2)
+    assert page.is_alive()
+    assert guests.act(guests.table.acting).status_code == 200
+    page.join(5)
+    was_told = not page.is_alive()
+    page.join()
+    assert was_told
+    assert answers[0]["version"] == guests.table.version > version
 
 
 def test_the_choices_are_the_legal_actions(guests):
@@ -146,7 +163,10 @@ def test_hints_are_the_probabilities_of_the_reference_player(tmp_path):
     guests = Guests(tmp_path, ("human", "anchor", "ev"), hints=True)
     hint = guests.get(0, "hint").json()["hint"]
     assert hint.startswith("The reference player would place")
-    assert sum(int(share) for share in re.findall(r"\((\d+)%\)", hint)) > 50
+    probabilities = agents.make("net").probabilities(guests.table.view())[0]
+    expected = sorted(((probabilities[card], card_text(card)) for card in range(NUM_CARDS)), reverse=True)[:5]
+    named = re.findall(r"place (\S+) \((\d+)%\)", hint)
+    assert named == [(card, f"{100 * share:.0f}") for share, card in expected if share > 0.005]
 
 
 def test_another_token_sees_nothing(guests):
@@ -221,7 +241,7 @@ def test_a_message_sent_twice_counts_once(guests):
     assert [guests.post(seat, "act", message).status_code for _ in range(2)] == [200, 409]
 
 
-def test_wrong_numbers_in_an_address_are_refused(guests):
+def test_what_is_no_number_in_an_address_is_refused_and_a_number_out_of_range_is_not(guests):
     assert guests.get(0, "table?since=x").status_code == 400
     assert guests.get(0, "table?since=-7&version=-2").status_code == 200
 

@@ -124,6 +124,7 @@ def test_a_run_leaves_nothing_half_written(complete_run):
 @pytest.mark.parametrize("form", ["", ",greedy"])
 def test_the_trained_policy_plays_through_its_code_and_gets_its_own_evaluation(complete_run, form):
     player = agents.make(f"net:{complete_run[0]}{form}")
+    assert player.greedy == bool(form)
     batch = Batch(30, [3, 4, 5] * 10)
     for _ in range(40):
         batch.step(player.act(batch.view()))
