@@ -38,9 +38,9 @@ LAYERS = {  # in each package, a module may import those in the lines above its 
     "agents": (
         ("tools",),
         ("tasks",),
-        ("sack_value", "bidding", "tuned_weights", "checkpoint_file", "posterior", "layouts", "own_code"),
+        ("sack_value", "bidding", "tuned_weights", "checkpoint_file", "layouts", "own_code"),
         ("policy_check", "policy_player"),
-        ("policy_file",),
+        ("policy_file", "posterior"),
         (*HEURISTIC_MODULES, "network"),
         ("mixture", "adapters", "compiled"),
         ("playout", "worlds"),
