@@ -7,7 +7,7 @@ from experiments.checks.chunks import list_faults
 from experiments.checks.endurance import FACES, measure_growth
 from experiments.pages.exact_tables import choose_best_responses
 from experiments.pages.formats import STRANGERS, name_machine
-from experiments.pages.strength_tables import compare_neighbours, compare_probe
+from experiments.pages.strength_tables import compare_neighbours, compare_probe, list_search_gains
 
 Result = Mapping[str, Any]
 GAIN_THAT_COUNTS = 0.05  # win share that an exact response gains at least, so that a share of it can be compared
@@ -53,8 +53,7 @@ def _answer_exploit(results: Sequence[Result]) -> str:
 
 def _find_largest_gain(results: Mapping[str, Any]) -> float:
     """Return the largest gain over par of all responses to a player: trained ones, and searches if measured."""
-    gains = [found["value"] - results["par"] for found in results["searches"].values() if found]
-    return max([results["gain"]["value"], *gains])
+    return max(gain["value"] for gain in (results["gain"], *list_search_gains(results).values()))
 
 
 def _describe_target(stored: Result) -> str:

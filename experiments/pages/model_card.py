@@ -74,10 +74,10 @@ def _render_setup(stored: Mapping[str, Any]) -> str:
 
 
 def render_ladder() -> str:
-    """Return a Markdown table of the reference player and each other player of the ladder, for all setups.
+    """Return a Markdown table of the win shares of the reference player against each player of the ladder.
 
-    A row has the win share of each alone against copies of the other. The first of these two tables is also described
-    by how much of a sack's value stays with its buyer after the price, for the reference player and for the others.
+    A row has the win share of each alone against copies of the other. It also has the mean profit from a sack, in
+    points, of the reference player where it is alone, and of the others there.
     """
     stored = read_result("ladder")
     rows = [

@@ -145,9 +145,19 @@ def _exploit_row(stored: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _gain_of_search(results: Mapping[str, Any], policy: str) -> str:
-    """Return the gain over par of a search on top of the response, or of the target's policy; "" if not measured."""
-    found = results["searches"].get(policy)
-    return format_signed({name: found[name] - results["par"] for name in ("value", "low", "high")}) if found else ""
+    """Format the gain over par of a search on top of the response, or of the target's policy; "" if not measured."""
+    gains = list_search_gains(results)
+    return format_signed(gains[policy]) if policy in gains else ""
+
+
+def list_search_gains(results: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the measured gains over par of searches, {policy that they are on top of: gain with its interval}.
+
+    results: those of the question `exploit`. The policies are named "response" and "target".
+    """
+    names, par = ("value", "low", "high"), results["par"]
+    measured = {policy: found for policy, found in results["searches"].items() if found}
+    return {policy: {name: found[name] - par for name in names} for policy, found in measured.items()}
 
 
 def compare_probe(stored: Mapping[str, Any]) -> list[tuple[str, Mapping[str, float], Mapping[str, float] | None]]:

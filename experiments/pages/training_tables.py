@@ -20,7 +20,7 @@ GOAL = ("ev", 0.7)  # opponent and win share that the tables of training runs gi
 def render_first_player(algorithm: str) -> str:
     """Return a Markdown table of the win shares that default training runs reach, with a row for each training seed.
 
-    It also has the decisions and seconds after which a run wins `GOAL`.
+    It also has the decisions and seconds after which a run reaches `GOAL`.
     """
     stored = read_result(f"first_player_{algorithm}")
     runs, chosen = stored["results"]["runs"], {name: stored["config"][name] for name in ("num_players", "setup")}
@@ -38,7 +38,7 @@ def render_first_player(algorithm: str) -> str:
 
 
 def _describe_goal(run: Mapping[str, Any]) -> str:
-    """Return text on the decisions and seconds after which a training run wins `GOAL`; "" if it never does."""
+    """Return text on the decisions and seconds after which a training run reaches `GOAL`; "" if it never does."""
     found = find_goal(run["curve"])
     return f"{found[0] / 1e6:.1f} million decisions, {found[1]:.0f} s" if found else ""
 
