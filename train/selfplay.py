@@ -250,7 +250,7 @@ class SelfplayTrainer(Trainer):
         """
         config, started = self.config, time.monotonic()
         schedule = config.compute_schedule(self.timesteps)
-        self._set_learning_rate(schedule["learning_rate"])
+        self.set_learning_rate(schedule["learning_rate"])
         if not self.collect_rollout():
             return {}
         played = time.monotonic() - started
@@ -274,7 +274,8 @@ class SelfplayTrainer(Trainer):
             "time/fps": len(data["actions"]) / (time.monotonic() - started),
         }
 
-    def _set_learning_rate(self, rate: float) -> None:
+    def set_learning_rate(self, rate: float) -> None:
+        """Set the learning rate of all further gradient steps."""
         settings = self.optimizer.param_groups[0]
         if self.uses_graphs:
             settings["lr"].fill_(rate)

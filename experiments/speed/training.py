@@ -1,7 +1,7 @@
 """Question: how much of its time does training spend in networks? `python -m experiments training-speed`
 
 Three kinds of work are timed in turn, in the same process. Iterations of the self-play trainer (rollout and update) are
-timed as a whole. The forward and backward passes of an iteration are timed alone, on constant data: without games,
+timed as a whole. The forward and backward passes of each iteration are timed alone, on its data: without games,
 sampling, advantages, shuffling and the optimizer. No trainer can save the time of these passes. The same passes are
 also timed together with the optimizer.
 
@@ -58,17 +58,15 @@ def measure_seconds(work: Callable[[], Any]) -> float:
 
 
 def prepare_passes(trainer: SelfplayTrainer) -> Callable[[Optimize], None]:
-    """Return a function that makes all network passes of a training iteration, on the data of the last iteration.
+    """Return a function that makes all network passes of the last training iteration again, on its data.
 
     The argument of the returned function is a function that computes the gradients of a minibatch and may also make an
     optimizer step.
     """
-    rollout, data = trainer.rollout, {name: tensor.clone() for name, tensor in trainer.prepare_data().items()}
-    observations = rollout.observations.clone()
-    minibatches = list(trainer.split_minibatches(data))
+    observations, minibatches = trainer.rollout.observations, list(trainer.split_minibatches(trainer.prepare_data()))
 
     def make_passes(optimize: Optimize) -> None:
-        trainer.optimizer.param_groups[0]["lr"] = 0.0  # keeps the policy; an iteration sets it again
+        trainer.set_learning_rate(0.0)  # keeps the policy; an iteration sets it again
         with torch.no_grad():
             for _ in range(trainer.config.num_steps):
                 trainer.compute_logits(observations[0])
@@ -89,21 +87,22 @@ def measure_training(network: Mapping[str, Any], config: Config) -> dict[str, An
     with TemporaryDirectory() as folder:
         settings = SelfplayConfig(**(asdict(SelfplayConfig.choose_defaults(config.device)) | chosen))
         trainer = SelfplayTrainer(settings, Path(folder))
-        trainer.run_iteration()
-        make_passes = prepare_passes(trainer)
-        bare = partial(make_passes, lambda *batch: trainer.compute_loss(*batch)[0].backward())
-        work = (trainer.run_iteration, bare, partial(make_passes, trainer.optimize_minibatch))
-        times, learned = [[measure_seconds(call) for call in work]], []  # the first measurement is a warm-up
-        for _ in range(config.repetitions):
+        times, learned = [], []
+        for _ in range(1 + config.repetitions):
             before = trainer.timesteps
-            times.append([measure_seconds(call) for call in work])
+            iteration = measure_seconds(trainer.run_iteration)
             learned.append(trainer.timesteps - before)
-    iterations, bare_passes, with_optimizer = np.array(times[1:]).T
+            # The passes of this iteration, because iterations differ in the number of decisions that they learn from.
+            make_passes = prepare_passes(trainer)
+            bare = partial(make_passes, lambda *batch: trainer.compute_loss(*batch)[0].backward())
+            with_optimizer = partial(make_passes, trainer.optimize_minibatch)
+            times.append((iteration, measure_seconds(bare), measure_seconds(with_optimizer)))
+    iterations, bare_passes, passes_and_steps = np.array(times[1:]).T  # the first iteration is a warm-up
     return {
-        "decisions_per_second": median_interval(np.array(learned) / iterations),
+        "decisions_per_second": median_interval(np.array(learned[1:]) / iterations),
         "played_per_second": median_interval(trainer.config.rollout_size / iterations),
         "rate_to_bare_passes": median_interval(bare_passes / iterations),
-        "rate_to_passes_and_optimiser": median_interval(with_optimizer / iterations),
+        "rate_to_passes_and_optimiser": median_interval(passes_and_steps / iterations),
         **{name: getattr(trainer.config, name) for name in ("num_envs", "num_steps", "update_epochs", "batch_size")},
         "device": trainer.device,
         "dtype": str(trainer.dtype).removeprefix("torch."),
