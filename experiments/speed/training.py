@@ -9,7 +9,7 @@ The trainer has its default settings, except for the sizes of the networks and t
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from agents.tools.settings import OneSetup, check_at_least, check_positive
 from experiments.results import median_interval, write_result
 from train.selfplay import SelfplayConfig, SelfplayTrainer
 
+Minibatches = Sequence[dict[str, torch.Tensor]]
 Optimize = Callable[[dict[str, torch.Tensor], dict[str, float]], Any]  # takes a minibatch and weights of the loss terms
 NETWORKS: dict[str, Mapping[str, Any]] = {"2 x 128": {}, "2 x 256": {"hidden_sizes": (256, 256)}}  # settings to change
 
@@ -57,24 +58,34 @@ def measure_seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - started
 
 
-def prepare_passes(trainer: SelfplayTrainer) -> Callable[[Optimize], None]:
-    """Return a function that makes all network passes of the last training iteration again, on its data.
+def make_passes(trainer: SelfplayTrainer, minibatches: Minibatches, optimize: Optimize) -> None:
+    """Make all network passes of the last training iteration again, on its data, without changing the policy.
 
-    The argument of the returned function is a function that computes the gradients of a minibatch and may also make an
-    optimizer step.
+    optimize: computes the gradients of a minibatch, and may also make an optimizer step.
     """
-    observations, minibatches = trainer.rollout.observations, list(trainer.split_minibatches(trainer.prepare_data()))
+    observations = trainer.rollout.observations
+    trainer.set_learning_rate(0.0)  # the next iteration sets its own
+    with torch.no_grad():
+        for _ in range(trainer.config.num_steps):
+            trainer.compute_logits(observations[0])
+        trainer.compute_values(observations.flatten(0, 1))
+    for minibatch in minibatches:
+        optimize(minibatch, trainer.config.compute_schedule(0))
 
-    def make_passes(optimize: Optimize) -> None:
-        trainer.set_learning_rate(0.0)  # keeps the policy; an iteration sets it again
-        with torch.no_grad():
-            for _ in range(trainer.config.num_steps):
-                trainer.compute_logits(observations[0])
-            trainer.compute_values(observations.flatten(0, 1))
-        for minibatch in minibatches:
-            optimize(minibatch, trainer.config.compute_schedule(0))
 
-    return make_passes
+def measure_iteration(trainer: SelfplayTrainer) -> tuple[int, float, float, float]:
+    """Run a training iteration; return the number of decisions that it learned from, and three times in seconds.
+
+    The times are those of the iteration, of its forward and backward passes, and of these passes with the optimizer.
+    Iterations differ in the number of decisions, so an iteration is comparable with its own passes only.
+    """
+    before = trainer.timesteps
+    iteration = measure_seconds(trainer.run_iteration)
+    learned = trainer.timesteps - before
+    passes = partial(make_passes, trainer, list(trainer.split_minibatches(trainer.prepare_data())))
+    bare = measure_seconds(lambda: passes(lambda *batch: trainer.compute_loss(*batch)[0].backward()))
+    with_optimizer = measure_seconds(lambda: passes(trainer.optimize_minibatch))
+    return learned, iteration, bare, with_optimizer
 
 
 def measure_training(network: Mapping[str, Any], config: Config) -> dict[str, Any]:
@@ -87,22 +98,14 @@ def measure_training(network: Mapping[str, Any], config: Config) -> dict[str, An
     with TemporaryDirectory() as folder:
         settings = SelfplayConfig(**(asdict(SelfplayConfig.choose_defaults(config.device)) | chosen))
         trainer = SelfplayTrainer(settings, Path(folder))
-        times, learned = [], []
-        for _ in range(1 + config.repetitions):
-            before = trainer.timesteps
-            iteration = measure_seconds(trainer.run_iteration)
-            learned.append(trainer.timesteps - before)
-            # The passes of this iteration, because iterations differ in the number of decisions that they learn from.
-            make_passes = prepare_passes(trainer)
-            bare = partial(make_passes, lambda *batch: trainer.compute_loss(*batch)[0].backward())
-            with_optimizer = partial(make_passes, trainer.optimize_minibatch)
-            times.append((iteration, measure_seconds(bare), measure_seconds(with_optimizer)))
-    iterations, bare_passes, passes_and_steps = np.array(times[1:]).T  # the first iteration is a warm-up
+        measure_iteration(trainer)  # warm up
+        measured = [measure_iteration(trainer) for _ in range(config.repetitions)]
+    learned, iterations, bare, with_optimizer = np.array(measured).T
     return {
-        "decisions_per_second": median_interval(np.array(learned[1:]) / iterations),
+        "decisions_per_second": median_interval(learned / iterations),
         "played_per_second": median_interval(trainer.config.rollout_size / iterations),
-        "rate_to_bare_passes": median_interval(bare_passes / iterations),
-        "rate_to_passes_and_optimiser": median_interval(passes_and_steps / iterations),
+        "rate_to_bare_passes": median_interval(bare / iterations),
+        "rate_to_passes_and_optimiser": median_interval(with_optimizer / iterations),
         **{name: getattr(trainer.config, name) for name in ("num_envs", "num_steps", "update_epochs", "batch_size")},
         "device": trainer.device,
         "dtype": str(trainer.dtype).removeprefix("torch."),

@@ -15,7 +15,7 @@ from experiments.speed import training as training_speed
 from experiments.strength.ladder import read_win_shares
 from experiments.training import encoding, first_player, progress
 from tests.support.selfplay_runs import SMALL, small_config
-from train.selfplay import SelfplayConfig
+from train.selfplay import SelfplayConfig, SelfplayTrainer
 
 
 def test_the_default_run_is_reported_for_every_seed(tmp_path, stored, monkeypatch):
@@ -75,6 +75,22 @@ def test_an_impossible_size_or_device_of_training_is_refused_at_once(capsys):
     with pytest.raises(SystemExit):
         main(["training-speed", "--device", "gpu"])
     assert "--device" in capsys.readouterr().err
+
+
+def test_an_iteration_is_compared_with_passes_on_the_minibatches_that_it_learned_from(tmp_path, monkeypatch):
+    trainer = SelfplayTrainer(SelfplayConfig(num_envs=16, num_steps=16, batch_size=64, hidden_sizes=(16,)), tmp_path)
+    sizes, step = [], trainer.optimize_minibatch
+    monkeypatch.setattr(
+        trainer, "optimize_minibatch", lambda *batch: sizes.append(len(batch[0]["actions"])) or step(*batch)
+    )
+    learned = []
+    for _ in range(4):
+        sizes.clear()
+        learned.append(training_speed.measure_iteration(trainer)[0])
+        half = len(sizes) // 2  # the steps of the iteration, then those of the passes with the optimizer
+        assert sizes[:half] == sizes[half:]
+        assert sum(sizes[:half]) == learned[-1] * trainer.config.update_epochs
+    assert len(set(learned)) > 1  # iterations differ
 
 
 def test_the_speed_of_training_is_reported_with_the_time_of_the_bare_passes(stored, monkeypatch):
